@@ -1,8 +1,17 @@
+import type { EncodedPayload } from '../job/payloads.js';
+
 /**
  * Nothing of a run has begun: it does not count for a rate. `passable` is a job that waits for another one: whatever it did before, it
  * keeps no place in its group, since the other one, or what that waits for in turn, may wait for this very group.
  */
 export type Unbegun = boolean | 'passable';
+
+/** The payload of the next run. */
+export interface SnoozedPayload {
+  readonly value: unknown;
+  /** Where something is waited for before it is stored: the handler may change the value meanwhile. */
+  readonly encoded?: EncodedPayload;
+}
 
 /** How a run ended, as far as the handler and its enhancers decide it. */
 export type HandlerOutcome =
@@ -23,7 +32,7 @@ export type HandlerOutcome =
       readonly kind: 'snoozed';
       readonly delayMs: number;
       readonly max?: number;
-      readonly payload?: { value: unknown };
+      readonly payload?: SnoozedPayload;
     };
 
 /** The run was over before the handler began: by its timeout, a cancellation, a lost lease or a shutdown. Nothing is charged or counted. */

@@ -63,9 +63,10 @@ export class DelayedJob<T = unknown> {
   #controller: AbortController | undefined;
   #accepted: { value: unknown } | undefined;
   #abortReason: { reason: unknown } | undefined;
-  // Dates are made on demand as well: most handlers never read them, and every running job would hold two.
-  #dueAt: number | Date;
-  #enqueuedAt: number | Date;
+  // As numbers: most handlers never read the Dates, and every running job would hold two. And each reader gets a Date of its own, because
+  // it may change it, and the job goes back with its due time.
+  readonly #dueAt: number;
+  readonly #enqueuedAt: number;
   readonly #extend: DelayedJobInit['extend'];
 
   constructor(init: DelayedJobInit<T>) {
@@ -115,14 +116,12 @@ export class DelayedJob<T = unknown> {
 
   /** By the server's clock. */
   get dueAt(): Date {
-    if (typeof this.#dueAt === 'number') this.#dueAt = new Date(this.#dueAt);
-    return this.#dueAt;
+    return new Date(this.#dueAt);
   }
 
   /** By the server's clock. */
   get enqueuedAt(): Date {
-    if (typeof this.#enqueuedAt === 'number') this.#enqueuedAt = new Date(this.#enqueuedAt);
-    return this.#enqueuedAt;
+    return new Date(this.#enqueuedAt);
   }
 
   /**

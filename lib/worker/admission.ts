@@ -77,7 +77,7 @@ export function admit(
     dueAt,
     enqueuedAt: envelope.enqueuedAt,
     latenessMs: Math.max(0, now - dueAt),
-    context: header.context ?? NO_CONTEXT,
+    context: header.context ? { ...header.context } : NO_CONTEXT, // Its own: what the handler writes into it is not stored.
     schedule: header.occurrence && scheduleOf(record.id, header.occurrence),
     group: header.group,
     priority: envelope.priority,

@@ -7,6 +7,7 @@ import type { Handler } from '../handlers/handler.js';
 import { UNBEGUN } from '../handlers/handler-outcome.js';
 import type { HandlerOutcome } from '../handlers/handler-outcome.js';
 import { runAsCurrent } from '../job/current-job.js';
+import type { EncodedPayload } from '../job/payloads.js';
 import { STEP_MAX_JOBS } from '../redis/step.protocol.js';
 import { Alarm } from './alarm.js';
 import { payloadsOf } from './retry-policy.js';
@@ -24,6 +25,8 @@ export interface BatchHooks {
   timeOut(run: Run, timeoutMs: number): void;
   /** A batch is over: its slot is free. */
   freed(): void;
+  /** @throws when the payload cannot be stored */
+  encode(payload: unknown): EncodedPayload;
   /** Around the method. */
   traced(runs: readonly Run[], handle: () => Promise<HandlerOutcome>): Promise<HandlerOutcome>;
 }
@@ -48,6 +51,7 @@ class Member implements BatchPlace {
     readonly run: Run,
     /** Monotonic ms. */
     public startAt: number,
+    private readonly hooks: Pick<BatchHooks, 'encode'>,
   ) {}
 
   get over(): boolean {
@@ -56,7 +60,18 @@ class Member implements BatchPlace {
 
   end(outcome: HandlerOutcome): void {
     this.#settled = true;
-    this.resolve(outcome);
+    this.resolve(this.#taken(outcome));
+  }
+
+  /** As it is now: the method may change a payload as soon as it has snoozed its job. */
+  #taken(outcome: HandlerOutcome): HandlerOutcome {
+    if (outcome.kind !== 'snoozed' || !outcome.payload) return outcome;
+    const { value } = outcome.payload;
+    try {
+      return { ...outcome, payload: { value, encoded: this.hooks.encode(value) } };
+    } catch (error) {
+      return { kind: 'failed', error }; // As where a single job is snoozed: a bug of the handler.
+    }
   }
 
   /** Its lease must have ended, or it was cancelled while it waited. Its new owner decides its outcome. */
@@ -121,7 +136,7 @@ export class Batches {
   join({ run, ownBatch, expiresAt }: Joining): Promise<HandlerOutcome> {
     if (this.#closed) return Promise.resolve(UNBEGUN);
     const startAt = Math.min(performance.now() + this.settings.waitMs, expiresAt - BEFORE_EXPIRY_MS);
-    const member = new Member(run, startAt);
+    const member = new Member(run, startAt, this.hooks);
     (run.job as BatchJob).takePlace(member);
     (ownBatch ? this.#alone : this.#waiting).push(member);
     this.#startSoon.schedule();

@@ -78,6 +78,7 @@ export class Executor {
           if (!run.timeout) this.#timeOut(run, timeoutMs);
         },
         freed: () => hooks.freed(),
+        encode: (payload) => payloads.encode(payload, handler.queue),
         traced: (runs, handle) => this.#calls.trace(runs, true, handle),
       });
     }
@@ -210,8 +211,8 @@ export class Executor {
       trace,
       tell: (what, instead, error) => this.#log.tellOnce(what, instead, error),
       warn: (what, does) => this.#log.warnOnce(what, does),
-      encodeContent: (payload) => {
-        const { body, mark } = this.hooks.payloads.encode(payload, this.handler.queue);
+      encodeContent: ({ value, encoded }) => {
+        const { body, mark } = encoded ?? this.hooks.payloads.encode(value, this.handler.queue);
         return encodeContent(header, body, mark);
       },
     };

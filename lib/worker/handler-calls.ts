@@ -1,7 +1,7 @@
 import { InvalidOptionError, SchemaError } from '../delay-queue.errors.js';
 import type { JobTracer } from '../delay-queue.tracer.js';
 import type { Handler } from '../handlers/handler.js';
-import type { HandlerOutcome } from '../handlers/handler-outcome.js';
+import type { HandlerOutcome, SnoozedPayload } from '../handlers/handler-outcome.js';
 import { withMiddleware } from '../handlers/middleware.js';
 import type { DelayQueueMiddleware, MiddlewareTrouble } from '../handlers/middleware.js';
 import { runAsCurrent } from '../job/current-job.js';
@@ -81,7 +81,7 @@ export class HandlerCalls {
       if (instead) return instead;
       const outcome = await this.#inside(job, joining);
       return schema && outcome.kind === 'snoozed' && outcome.payload
-        ? this.#acceptable(schema, outcome.payload.value, outcome)
+        ? this.#acceptable(schema, outcome.payload, outcome)
         : outcome;
     });
   }
@@ -94,12 +94,17 @@ export class HandlerCalls {
   }
 
   /** A payload for the next run passes the schema as one that is enqueued; what would be refused then is a failure now. */
-  async #acceptable(schema: StandardSchema, payload: unknown, snoozed: HandlerOutcome): Promise<HandlerOutcome> {
+  async #acceptable(
+    schema: StandardSchema,
+    { value, encoded }: SnoozedPayload,
+    snoozed: Extract<HandlerOutcome, { kind: 'snoozed' }>,
+  ): Promise<HandlerOutcome> {
     const { payloads } = this.around;
     const { queue } = this.handler;
     try {
-      await applySchema(schema, payloads.reread(payloads.encode(payload, queue), queue), queue);
-      return snoozed;
+      const payload = { value, encoded: encoded ?? payloads.encode(value, queue) };
+      await applySchema(schema, payloads.reread(payload.encoded, queue), queue);
+      return { ...snoozed, payload };
     } catch (error) {
       return { kind: 'failed', error };
     }

@@ -1,5 +1,5 @@
 import { types } from 'node:util';
-import type { HandlerOutcome } from '../handlers/handler-outcome.js';
+import type { HandlerOutcome, SnoozedPayload } from '../handlers/handler-outcome.js';
 import { backoffDelay } from '../job/backoff.js';
 import type { Backoff } from '../job/backoff.js';
 import type { DelayedJob } from '../job/delayed-job.js';
@@ -23,7 +23,7 @@ export interface RetryRules {
   /** Called when a function of the application returned an unusable value. */
   readonly warn: (what: string, does: string) => void;
   /** Header and payload of a snoozed job that gets a new payload. */
-  encodeContent(payload: unknown): string;
+  encodeContent(payload: SnoozedPayload): string;
 }
 
 /** The payload as it is stored, and as the handler got it: of a batch those of all its jobs. A log line or a dead letter must not quote them. */
@@ -94,7 +94,7 @@ function snooze(
   }
   if (!outcome.payload) return { verb: 'snooze', delayMs: outcome.delayMs };
   try {
-    return { verb: 'snooze', delayMs: outcome.delayMs, content: rules.encodeContent(outcome.payload.value) };
+    return { verb: 'snooze', delayMs: outcome.delayMs, content: rules.encodeContent(outcome.payload) };
   } catch (error) {
     return fail(error, run, rules, random); // A payload that cannot be stored is a bug of the handler.
   }
