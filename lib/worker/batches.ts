@@ -51,6 +51,7 @@ class Member implements BatchPlace {
     readonly run: Run,
     /** Monotonic ms. */
     public startAt: number,
+    readonly expiresAt: number,
     private readonly hooks: Pick<BatchHooks, 'encode'>,
   ) {}
 
@@ -136,7 +137,7 @@ export class Batches {
   join({ run, ownBatch, expiresAt }: Joining): Promise<HandlerOutcome> {
     if (this.#closed) return Promise.resolve(UNBEGUN);
     const startAt = Math.min(performance.now() + this.settings.waitMs, expiresAt - BEFORE_EXPIRY_MS);
-    const member = new Member(run, startAt, this.hooks);
+    const member = new Member(run, startAt, expiresAt, this.hooks);
     (run.job as BatchJob).takePlace(member);
     (ownBatch ? this.#alone : this.#waiting).push(member);
     this.#startSoon.schedule();
@@ -149,6 +150,15 @@ export class Batches {
   flush(): void {
     if (this.#waiting.length === 0) return;
     for (const member of this.#waiting) member.startAt = 0;
+    this.#startSoon.schedule();
+  }
+
+  /** The concurrency has changed. What waits for a slot that is there no more goes back: nobody knows when there will be one again. */
+  resized(): void {
+    const slots = Math.max(0, this.hooks.concurrency() - this.running);
+    for (const member of this.#alone.splice(slots)) member.end(UNBEGUN);
+    const room = this.settings.size * (slots - this.#alone.length);
+    for (const member of this.#waiting.splice(room)) member.end(UNBEGUN);
     this.#startSoon.schedule();
   }
 
@@ -190,7 +200,9 @@ export class Batches {
   #begin(candidates: readonly Member[], now: number): void {
     const members: Member[] = [];
     for (const member of candidates) {
-      if (!member.isForfeit(now)) members.push(member);
+      // Whoever claims it next says what becomes of it.
+      if (now > member.expiresAt) member.end(UNBEGUN);
+      else if (!member.isForfeit(now)) members.push(member);
       else {
         member.run.job.abort(new LeaseLostError(this.handler.queue, member.run.id)); // Its middleware hears why.
         member.end(UNBEGUN);

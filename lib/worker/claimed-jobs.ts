@@ -172,7 +172,7 @@ export class ClaimedJobs {
   }
 
   #release({ id, dueAt }: ClaimedRecord, claim: Claim): void {
-    this.#endings.add({ id, claim, settlement: { verb: 'release', dueAt } });
+    this.#endings.add({ id, claim, settlement: { verb: 'release', dueAt, unbegun: true } });
   }
 
   /** Its slot is taken already. */

@@ -183,6 +183,7 @@ export class ShardWorker implements IsolationMember, SlotUser {
     // While this worker was full, it was not on the wake-up list.
     if (more) this.next.look();
     if (!more) this.jobs.prefetched.release();
+    this.jobs.executor.batches?.resized();
     if (this.concurrency === 0) this.next.turn.standDown();
     this.#pumpSoon.schedule();
   }

@@ -3,6 +3,7 @@ import { BadRequestException } from '@nestjs/common';
 import {
   currentJob,
   defineQueue,
+  DelayQueueConsumer,
   DelayQueueHealth,
   DelayQueueModule,
   DelayQueueRegistry,
@@ -392,6 +393,62 @@ describe('the timeout of a batch', () => {
     await becomes('b', { state: 'running' });
     calls[0]!.end();
     await becomes('b', undefined);
+  });
+});
+
+describe('a job that waits for its batch', () => {
+  it('began although it had expired: its middleware, or a slot, had taken longer', async () => {
+    let open!: () => void;
+    const gate = new Promise<void>((resolve) => (open = resolve));
+    const middleware: DelayQueueMiddleware = async (job, next) => {
+      if (job.payload === 'late') await gate;
+      await next();
+    };
+    const { calls, producer, inspector, queue, seen } = await batching(here, {
+      batch: { size: 1 },
+      concurrency: 2,
+      middleware: [middleware],
+      hold: false,
+    });
+    const { dueAt } = await producer.enqueue(queue, 'late', { expiresIn: '300ms' });
+    await producer.enqueue(queue, 'other');
+    await eventually(() => expect(calls).toHaveLength(1));
+    await eventually(async () => expect(await here.world.now()).toBeGreaterThan(dueAt.getTime() + 320));
+    open();
+    await eventually(async () => expect(await inspector.totals(queue)).toMatchObject({ completed: 1, expired: 1 }));
+    expect(seen()).toEqual([['other']]);
+  });
+
+  it('was held for a slot that setConcurrency() had taken away: it goes back, and comes again with the slot', async () => {
+    const { call, app, producer, inspector, queue } = await batching(here, {
+      batch: { size: 2, wait: '1h' },
+      concurrency: 2,
+    });
+    await producer.enqueue(queue, 'a');
+    await producer.enqueue(queue, 'b');
+    const { end } = await call(1);
+    const { id } = await producer.enqueue(queue, 'c');
+    await eventually(async () => expect(await inspector.counts(queue)).toMatchObject({ running: 3 }));
+    app.get(DelayQueueRegistry).setConcurrency(queue, 1);
+    await eventually(async () => expect(await producer.get(queue, id)).toMatchObject({ state: 'due', attempts: 0 }));
+    app.get(DelayQueueRegistry).setConcurrency(queue, 2);
+    await eventually(async () => expect(await producer.get(queue, id)).toMatchObject({ state: 'running' }));
+    await producer.enqueue(queue, 'd');
+    expect((await call(2)).payloads).toEqual(['c', 'd']);
+    end();
+  });
+
+  it('counted as a start of its rate, although its process closed before the batch began', async () => {
+    const { producer, inspector, queue, close } = await batching(here, {
+      batch: { size: 2, wait: '1h' },
+      rateLimit: { max: 1, per: '1h' },
+    });
+    const other = await here.start();
+    await producer.enqueue(queue, 'a');
+    await eventually(async () => expect(await inspector.counts(queue)).toMatchObject({ running: 1 }));
+    await close();
+    const pulled = await other.app.get(DelayQueueConsumer).pull(queue, { wait: '5s' });
+    expect(pulled.map(({ payload }) => payload)).toEqual(['a']);
   });
 });
 
