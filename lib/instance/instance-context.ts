@@ -20,14 +20,11 @@ import { CompareAndSet } from './compare-and-set.js';
 import { InitWatch } from './init-watch.js';
 import { DurableBatchers } from '../producer/durable-batchers.js';
 import { EnqueueBatcher } from '../producer/enqueue-batcher.js';
+import { forgetIdle, MOST_REMEMBERED } from '../producer/forget-idle.js';
 import { PayloadWarnings } from './payload-warnings.js';
 import { performance } from '../time-and-randomness.js';
 
 const ANNOUNCED_FOR_MS = 60_000;
-/** How many queues a process remembers to have checked or named: an application may have one per customer. */
-const MOST_REMEMBERED = 1_000;
-/** Of the oldest, to find one that is idle. */
-const MOST_LOOKED_AT = 100;
 
 /** What says in which shard a job is to be, and how it gets there. */
 export interface ShardedJob {
@@ -132,7 +129,7 @@ export class InstanceContext {
   ofShard(queue: string, index: number): EnqueueBatcher {
     let producers = this.#queues.get(queue);
     if (!producers) {
-      if (this.#queues.size >= MOST_REMEMBERED) this.#forgetIdle();
+      forgetIdle(this.#queues, (all) => all.every((producer) => !producer || producer.isIdle));
       this.#queues.set(queue, (producers = []));
     }
     const { options, payloads } = this;
@@ -185,20 +182,6 @@ export class InstanceContext {
     this.connection
       .send(() => commands.sadd(queueNamesKey(this.options.prefix), queue))
       .catch(() => this.#announced.delete(queue));
-  }
-
-  /**
-   * Closes the oldest idle ones. Their sessions stay in Redis until they expire, because copies of calls may come late.
-   */
-  #forgetIdle(): void {
-    let looked = 0;
-    for (const [queue, producers] of this.#queues) {
-      if (producers.every((producer) => !producer || producer.isIdle)) {
-        this.#queues.delete(queue);
-        return;
-      }
-      if (++looked === MOST_LOOKED_AT) return;
-    }
   }
 
   /** Its name is no longer in the list. */

@@ -11,6 +11,7 @@ import type { ShardStore } from '../redis/shard-store.js';
 import { performance } from '../time-and-randomness.js';
 import type { PayloadReader } from './doubtful-jobs.js';
 import { EnqueueBatcher } from './enqueue-batcher.js';
+import { forgetIdle, MOST_REMEMBERED } from './forget-idle.js';
 
 /**
  * The way of jobs that must be durable before their call is answered. Over a connection of their own, opened for the
@@ -18,6 +19,7 @@ import { EnqueueBatcher } from './enqueue-batcher.js';
  */
 export class DurableBatchers {
   readonly #queues = new Map<string, EnqueueBatcher>();
+  /** The latest ones, to be cleaned up. */
   readonly #keys = new Set<string>();
   #connection: RedisConnection | undefined;
   #barrier: ReplicationBarrier | undefined;
@@ -46,6 +48,7 @@ export class DurableBatchers {
     const name = `${demand.replicas} ${demand.timeoutMs} ${store.keys.due}`;
     let queue = this.#queues.get(name);
     if (!queue) {
+      forgetIdle(this.#queues, ({ isIdle }) => isIdle);
       const connection = this.#open();
       const durable = store.over(connection);
       const key = this.#keyOf(durable.keys);
@@ -131,6 +134,7 @@ export class DurableBatchers {
   /** It goes away by itself as a session does, and must be none: those are numbered in digits and small letters. */
   #keyOf(keys: ShardKeys): string {
     const key = keys.session(`${this.#connection!.processName}.WAIT`);
+    if (this.#keys.size >= MOST_REMEMBERED) this.#keys.delete(this.#keys.values().next().value!);
     this.#keys.add(key);
     return key;
   }
