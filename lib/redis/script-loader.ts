@@ -16,6 +16,9 @@ import { MemoryClient } from './memory.client.js';
 import type { RedisClient } from './redis.client.js';
 import { wantsOtherBuild } from './redis.errors.js';
 
+/** A shard that is forgotten costs a round trip when it is called again, so it is more than a process uses in turns. */
+const MOST_LIMITED = 10_000;
+
 type Call = (...args: (string | number)[]) => Promise<unknown>;
 
 /**
@@ -78,7 +81,10 @@ export class ScriptLoader {
   #callLimited(script: AnyScriptName, keys: readonly string[], session: string, args: (string | number)[]) {
     const due = keys[0]!;
     const more = this.#limited.get(due) ?? [...scheduleKeys(keys), ...limitKeys(due)];
+    // Anew, so that the one that was called longest ago is the first.
+    this.#limited.delete(due);
     this.#limited.set(due, more);
+    if (this.#limited.size > MOST_LIMITED) this.#limited.delete(this.#limited.keys().next().value!);
     return this.#limitedScripts.get(script)!(...keys, session, ...more, ...args);
   }
 

@@ -14,7 +14,9 @@ function loading() {
       asked.push(keys);
       throw new Error('NOSCRIPT No matching script.');
     },
-    defineCommand: () => undefined,
+    defineCommand(this: Record<string, unknown>, name: string) {
+      this[name] = async () => undefined;
+    },
   };
   const loader = new ScriptLoader(client as unknown as RedisClient, (call, key) => {
     sentFor.push(key);
@@ -22,6 +24,19 @@ function loading() {
   });
   return { loader, asked, sentFor };
 }
+
+it('every shard with limits that was ever called was remembered: the one that was called longest ago is forgotten', async () => {
+  const { loader } = loading();
+  await loader.load();
+  const due = (n: number) => `dq:{queue-${n}}:due`;
+  const call = (n: number) => loader.call('limit', [due(n)], 'session', []);
+  await call(0);
+  await call(1);
+  for (let n = 2; n < 10_000; n++) await call(n);
+  await call(0);
+  await call(10_000);
+  expect([0, 1, 2, 10_000].map((n) => loader.isLimited(due(n)))).toEqual([true, false, true, true]);
+});
 
 describe('what a server is asked before the first call of a script', () => {
   it('goes to the node of a Cluster that the call is for, whose connection is replaced when no answer comes', async () => {
