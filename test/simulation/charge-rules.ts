@@ -113,7 +113,7 @@ export class ChargeRules implements ScriptRules {
     const hasOneSlot = concurrency === 1 && resizes === 0 && shards === 1 && isOneQueue;
     const goesOn = ({ isZombie, endedAt = Infinity }: RunInProcess) => isZombie && endedAt > claim.at;
     const isBeside = (other: ClaimHistory) =>
-      other !== claim && other.member === claim.member && other.deadline >= claim.at;
+      other !== claim && other.member === claim.member && other.renewedAt + other.leaseMs >= claim.at;
     const isAlone = ![...this.oracle.claims.values()].some(isBeside);
     const wasSole =
       hasOneSlot && isAlone && claim.member?.runOf(claim.queue, id) && ![...claim.member.runs].some(goesOn);
@@ -131,7 +131,7 @@ export class ChargeRules implements ScriptRules {
     const { member, number, queue } = claim;
     if (!member || losses >= FREE_LOSSES) return;
     const run = member.runOf(queue, id);
-    if (run ? (run.endedAt ?? Infinity) < this.oracle.lastRollbackAt : wasFrozen(claim)) return;
+    if (run ? claim.jobs.get(id)?.isOutcomeLost : wasFrozen(claim)) return;
     for (const run of member.unfinished) {
       const other = run.id;
       if (other === id || this.#isForgotten(run)) continue;

@@ -168,6 +168,7 @@ export function inject(simulation: Simulation, fault: Fault): void {
   // One worker is always spared.
   if (!member || (isForGood && living.length < 2)) return;
   simulation.engine.trace('fault', fault.kind, member.id);
+  simulation.injects(fault);
   // Until a dead connection is found out and another one is made.
   const reconnectMs = 2 * simulation.configuration.commandTimeoutMs + 4_000;
   INJECTIONS[fault.kind]({

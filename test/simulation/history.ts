@@ -36,8 +36,10 @@ export interface JobHistory {
   keepsExpired: boolean;
   /** It was asked to be moved to another queue. */
   wasMoved: boolean;
-  /** Moves of it whose answer nobody knows: it may be in both queues. */
-  doubtfulMoves: number;
+  /** Moves of it that are not answered yet: it may be in both queues. */
+  openMoves: number;
+  /** When a move of it failed, or one was lost with the tail, simulated ms: it may be in both queues until it has ended in both. */
+  moveInDoubtAt: number | undefined;
   /** The `due` key of the shard that a move took it from. */
   reservedIn: string | undefined;
   /** The `due` key of the shard that it was moved to, the writes of the server when that stored it, and whether it had no replica then. */
@@ -154,7 +156,8 @@ export function newJob(id: string): JobHistory {
     endedIn: undefined,
     keepsExpired: false,
     wasMoved: false,
-    doubtfulMoves: 0,
+    openMoves: 0,
+    moveInDoubtAt: undefined,
     reservedIn: undefined,
     takenOver: undefined,
     isInBothQueues: false,
@@ -178,6 +181,11 @@ export function newVersion(n: number): VersionHistory {
     isSuperseded: false,
     excuse: undefined,
   };
+}
+
+/** It may be in two queues, or come to the other one yet. */
+export function isMoveInDoubt({ openMoves, moveInDoubtAt }: JobHistory): boolean {
+  return openMoves > 0 || moveInDoubtAt !== undefined;
 }
 
 /** A call that writes another payload may have taken the place of all others that are known by now, or of all but one. */

@@ -4,7 +4,7 @@ import type { RunningScript, ScriptRules } from './script-rules.js';
 import type { Simulation } from './simulation.js';
 import { SHARD_KEYS } from './step-arguments.js';
 
-/** What one step forgets at most, if it completes few jobs itself; see lib/lua/step/trim.lua. */
+/** What one step forgets at most, if it completes few jobs itself: of many, twice as many; see lib/lua/step/trim.lua. */
 const ROOM = 50;
 /** In calm some worker sweeps in this time. */
 const SWEPT_MS = 10_000;
@@ -14,6 +14,7 @@ export class KeptRules implements ScriptRules {
   readonly #forgotten = new Set<string>();
   /** By key: when a step has forgotten as much as it may for the last time, simulated ms. There may be more. */
   readonly #busyAt = new Map<string, number>();
+  #hasForgottenOld = false;
   #isResent = false;
 
   constructor(
@@ -23,6 +24,7 @@ export class KeptRules implements ScriptRules {
 
   begins({ keys, step }: RunningScript): void {
     this.#forgotten.clear();
+    this.#hasForgottenOld = false;
     if (!step || !this.#keeps) return;
     const remembered = this.oracle.peek('GET', keys[SHARD_KEYS.session]!) as string | null;
     this.#isResent = remembered?.startsWith(`${step.call} `) ?? false;
@@ -35,6 +37,7 @@ export class KeptRules implements ScriptRules {
     for (const id of ids) {
       this.#forgotten.add(id);
       const ageMs = this.#nowOf(key) - Number(this.oracle.peek('ZSCORE', key, id));
+      this.#hasForgottenOld ||= ageMs >= keptMs;
       const isAmongOldest = Number(this.oracle.peek('ZRANK', key, id)) < ids.length;
       if (ageMs >= keptMs || (left >= keptCount && isAmongOldest)) continue;
       this.oracle.report('kept', `${id} was forgotten ${ageMs} ms after it was completed, and ${left} others are kept`);
@@ -52,9 +55,10 @@ export class KeptRules implements ScriptRules {
       const isKept = this.oracle.peek('HEXISTS', keys[SHARD_KEYS.history]!, id) === 1;
       if (!isKept && !this.#forgotten.has(id)) this.oracle.report('kept', `${id} was completed, and is not kept`);
     }
-    if (this.#forgotten.size >= ROOM) this.#busyAt.set(key, this.simulation.engine.now);
+    const room = Math.max(ROOM, 2 * came);
+    if (this.#forgotten.size >= room) this.#busyAt.set(key, this.simulation.engine.now);
     const trims = came > 0 || args[5]!.includes('s');
-    if (trims && this.#forgotten.size < ROOM) this.#judgeLeft(key);
+    if (trims && this.#forgotten.size < room) this.#judgeLeft(key);
   }
 
   /**
@@ -63,11 +67,19 @@ export class KeptRules implements ScriptRules {
    */
   look(base: string): void {
     const { troubles, engine, configuration } = this.simulation;
+    if (this.#keeps) this.#judgeHistory(base);
     const since = Math.max(troubles.calmSince(), this.#busyAt.get(`${base}completed`) ?? 0);
     if (!this.#keeps || !isWorked(base) || since + SWEPT_MS > engine.now) return;
     const ageMs = this.#oldestMs(`${base}completed`);
     if (ageMs <= configuration.keptMs + SWEPT_MS) return;
     this.oracle.reportOnce('kept', base, `${base} still keeps what was completed ${ageMs} ms ago`);
+  }
+
+  /** What is kept of a job goes with its place in `completed`. */
+  #judgeHistory(base: string): void {
+    const stored = Number(this.oracle.peek('HLEN', `${base}history`));
+    const kept = this.#kept(`${base}completed`);
+    if (stored !== kept) this.oracle.reportOnce('kept', `${base}history`, `${base}history has ${stored} completed jobs, and completed has ${kept}`); // prettier-ignore
   }
 
   /** After a step that had room for all that was too old or too many. */
@@ -76,7 +88,7 @@ export class KeptRules implements ScriptRules {
     const ageMs = this.#oldestMs(key);
     if (ageMs >= keptMs && ageMs > 0) this.oracle.report('kept', `${key} keeps what was completed ${ageMs} ms ago`);
     // One step forgets either what is too old or what is too many.
-    if (this.#forgotten.size === 0 && this.#kept(key) > keptCount)
+    if (!this.#hasForgottenOld && this.#kept(key) > keptCount)
       this.oracle.report('kept', `${key} keeps ${this.#kept(key)} completed jobs, of ${keptCount}`);
   }
 

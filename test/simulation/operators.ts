@@ -206,12 +206,20 @@ export class Operators {
     const { oracle, engine } = this.simulation;
     for (const id of ids) {
       oracle.job(id).wasMoved = true;
-      oracle.job(id).doubtfulMoves++;
+      oracle.job(id).openMoves++;
     }
-    const { results } = await inspector.move(queue, ids, target);
-    for (const { id, outcome } of results) {
-      engine.trace('move', id, outcome);
-      if (outcome !== 'leaseLost') oracle.job(id).doubtfulMoves--;
+    const known = new Set<string>();
+    try {
+      const { results } = await inspector.move(queue, ids, target);
+      for (const { id, outcome } of results) {
+        engine.trace('move', id, outcome);
+        if (outcome !== 'leaseLost') known.add(id);
+      }
+    } finally {
+      for (const id of ids) {
+        oracle.job(id).openMoves--;
+        if (!known.has(id)) oracle.job(id).moveInDoubtAt = engine.now;
+      }
     }
   }
 }

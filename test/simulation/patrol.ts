@@ -12,6 +12,9 @@ const MOST_USELESS_STEPS = 60;
 const STARTS_WITHIN_MS = 6_000;
 /** By then a job starts among others; see lib/worker/isolation/quarantine-turn.ts. */
 const LONGEST_IN_QUARANTINE_MS = 60_000;
+/** After a restart no lease counts as over for the time of one more, and then some worker sweeps. */
+const GRACE_LEASES = 2;
+const SWEPT_MS = 10_000;
 /** A worker's longest silence: its heartbeats and polls come more often. */
 const LONGEST_SILENCE_MS = 12_000;
 
@@ -45,7 +48,7 @@ export class Patrol {
         const claim = oracle.claimOf(`${base}due`, flat[i + 1]!);
         if (claim?.member !== member) continue;
         // It was settled, and that was lost with the tail.
-        if ((member.runOf(claim.queue, flat[i]!)?.endedAt ?? Infinity) < oracle.lastRollbackAt) continue;
+        if (claim.jobs.get(flat[i]!)?.isOutcomeLost) continue;
         oracle.report('drain', `${flat[i]} is still held for ${member.id}, which has drained`);
       }
     }
@@ -130,9 +133,12 @@ export class Patrol {
       if (oracle.job(id).isLosing) punctuality.quarantineAt = engine.now;
       const claim = oracle.claimOf(`${base}due`, number);
       const member = claim?.member;
-      if (!claim || !member?.isAlive || member.isStopping || claim.at < oracle.lastRollbackAt) continue;
+      if (!claim || !member?.isAlive || member.isStopping) continue;
       const settled = 2 * configuration.commandTimeoutMs + 3_000;
       if (engine.now < Math.max(claim.at, troubles.calmSince(member.process.name)) + settled) continue;
+      // Its outcome was lost with the tail: nobody renews it, and it is taken back when its lease is over.
+      const isForgotten = claim.at < oracle.lastRollbackAt;
+      if (isForgotten && engine.now < oracle.lastRollbackAt + claim.leaseMs + GRACE_LEASES * configuration.leaseMs + SWEPT_MS) continue; // prettier-ignore
       const run = member.runOf(claim.queue, id);
       const isRun = run && (run.endedAt === undefined || run.endedAt + 5_000 > engine.now);
       if (!isRun) {

@@ -90,6 +90,8 @@ const GIVEN = {
   /** Runs that another one follows. */
   followed: { ...CALM, repeats: 0.4 },
   bounds: { ...CALM, maxSize: 3, keptCount: 5, keptMs: 1_000, bulks: 0.2, killers: 1, repeats: 0.2, rate: 8 },
+  /** Steps that complete more jobs than a step usually forgets. */
+  history: { ...CALM, keptCount: 1, keptMs: 3_600_000, maxSize: 0, concurrency: 300, bulks: 0.5, rate: 40, longestWorkMs: 1, longestDelayMs: 100, fails: 0, shards: 1 }, // prettier-ignore
   publishing: { ...DENSE, kinds: [], operators: 0.3 },
   rolling: { ...CALM, rolling: true, faultsMs: 2_000, rate: 8, workers: 3, concurrency: 3, calmMs: 20_000, longestWorkMs: 100 }, // prettier-ignore
   crowd: { ...CALM, workers: 8, concurrency: 3, rate: 4 },
@@ -156,6 +158,7 @@ const PROFILES = [
   [/slot-twice|heartbeat-without-a-slot/, 'shards'],
   [/jobs-left/, 'bulks'],
   [/after-followup|despite-replacement|forgets-replacement/, 'followed'],
+  [/history-grows/, 'history'],
   [/max-size|history\//, 'bounds'],
   [/publishing/, 'publishing'],
   [/first-ones-only/, 'many'],

@@ -26,10 +26,18 @@ export function longestBetweenTakesMs({ leaseMs }: Configuration): number {
 /** Notes that a job begins to run. */
 type Begin = (member: Member, queue: string, id: string, run: RunPlan) => RunInProcess;
 
+interface Taken {
+  times: number;
+  /** When the last call began that took it, simulated ms. */
+  at: number;
+  /** A master that had been deposed answered that call, or may have. */
+  isDeceived: boolean;
+}
+
 /** Code that fetches jobs itself, and settles them in every way that there is. */
 export class Pullers {
-  /** How often payloads were taken, by the numbers of their operations. */
-  readonly #taken = new Map<number, number>();
+  /** Payloads that were taken, by the numbers of their operations. */
+  readonly #taken = new Map<number, Taken>();
 
   constructor(
     private readonly simulation: Simulation,
@@ -113,7 +121,8 @@ export class Pullers {
           if (!this.#mayBeTaken(n) && oracle.lastRollbackAt < began && !this.#isAskedAgain(n)) {
             oracle.report('settled', `operation ${n} was taken by ${member.id}, and had been taken before`);
           }
-          this.#taken.set(n, (this.#taken.get(n) ?? 0) + 1);
+          const times = (this.#taken.get(n)?.times ?? 0) + 1;
+          this.#taken.set(n, { times, at: began, isDeceived: this.simulation.isDeceived(member.process) });
         }
         if (mayBeMore) continue;
       } catch {
@@ -126,13 +135,14 @@ export class Pullers {
 
   /** Once; and once more for each call that came while it was being taken, and asked for another time. */
   #mayBeTaken(n: number): boolean {
-    const taken = this.#taken.get(n) ?? 0;
-    return taken === 0 || taken <= (this.#jobOf(n)?.followedRuns ?? 0);
+    const times = this.#taken.get(n)?.times ?? 0;
+    return times === 0 || times <= (this.#jobOf(n)?.followedRuns ?? 0);
   }
 
-  /** Its caller enqueued it more than once, because of a failed call; or the store forgot that it was taken. */
+  /** Its caller enqueued it more than once, because of a failed call; or the store forgot that it was taken, as it may what came before. */
   #isAskedAgain(n: number): boolean {
-    if (this.simulation.oracle.lastRollbackAt >= 0) return true;
+    const { at = Infinity, isDeceived = false } = this.#taken.get(n) ?? {};
+    if (isDeceived || this.simulation.oracle.lastRollbackAt >= at) return true;
     return (this.#jobOf(n)?.versions.get(n)?.calls ?? 0) > 1;
   }
 

@@ -37,7 +37,7 @@ const DECEIVED_MS = 2_000;
 const SYNC_EVERY_MS = 1_000;
 /** With `appendfsync no`. */
 const SYNC_BY_SYSTEM_MS = 30_000;
-/** After these another server is the master, or somebody else has written into it. */
+/** From these on another server is the master, or somebody else has written into it. */
 const COMPLICATED: readonly FaultKind[] = ['splitBrain', 'masterFails', 'masterChanges', 'damaged'];
 /** What is left then is stuck. */
 const LONGEST_END_MS = 45_000;
@@ -82,6 +82,7 @@ export class Simulation implements World, NetworkWorld {
   readonly #effective = new Map<number, FaultKind>();
   #askAt: number;
   #isStopped = false;
+  #isComplicated = false;
 
   /** @param isIsolated each process has all modules to itself: slow, for comparison */
   constructor(
@@ -121,11 +122,15 @@ export class Simulation implements World, NetworkWorld {
     return this.configuration.latency;
   }
 
-  /** One server, which nobody deposes, one build of the library, and queues that stay as they are. */
+  /** One server, which nobody has deposed yet, one build of the library, and queues that stay as they are. */
   get isSimple(): boolean {
-    const { cluster, older, reshards, kinds, transfers } = this.configuration;
-    const isComplicated = COMPLICATED.some((kind) => kinds.includes(kind));
-    return !cluster && !older && reshards.length === 0 && transfers === 0 && !isComplicated;
+    const { cluster, older, reshards, transfers } = this.configuration;
+    return !cluster && !older && reshards.length === 0 && transfers === 0 && !this.#isComplicated;
+  }
+
+  /** A fault is about to happen. */
+  injects({ kind }: Fault): void {
+    if (COMPLICATED.includes(kind)) this.#isComplicated = true;
   }
 
   /** The queue is going to have so many shards. */

@@ -42,6 +42,8 @@ export interface StepArguments {
 }
 
 const FIRST_RENEWAL = 13;
+/** How many completed jobs are kept, and for how long. */
+const KEPT_ARGUMENTS = 2;
 
 export function readStep(args: readonly string[]): StepArguments {
   const [renewals, groups, outcomes] = [Number(args[10]), Number(args[11]), Number(args[12])];
@@ -66,6 +68,9 @@ export function readStep(args: readonly string[]): StepArguments {
     ];
     settled.push({ claim, id, verb, reason, error, isUnbegun: verb === 'l' && last === '1' });
   }
+  // Else the rules would judge by something that nobody has said.
+  const end = at + (args[5]!.includes('k') ? KEPT_ARGUMENTS : 0);
+  if (end !== args.length) throw new Error(`A step has ${args.length} arguments, of which ${end} were read.`);
   return {
     worker: args[0]!,
     call: parseInt(args[1]!, 10),

@@ -9,7 +9,7 @@ import { failTogether, settleInBatch, SNOOZE_MS } from './batch-endings.js';
 import { isStored, optionsOf } from './enqueue-calls.js';
 import { closeInstanceOf, crash } from './ending.js';
 import type { Member, RunInProcess } from './fleet.js';
-import { supersede } from './history.js';
+import { isMoveInDoubt, supersede } from './history.js';
 import type { VersionHistory } from './history.js';
 import { LimitCalls } from './limit-calls.js';
 import { mistake } from './mistakes.js';
@@ -341,7 +341,7 @@ export class Workload {
     if (!job.versions.has(run.n)) oracle.report('unexpected', `${id} runs with a payload that nobody enqueued`);
     // Calls that the application made again, under the same id, may make the job again; a move of unknown end has it twice.
     const isAskedAgain = oracle.version(job.id, run.n).calls !== 1;
-    const mayBeAgain = isAskedAgain || job.doubtfulMoves > 0 || this.simulation.isDeceived(member.process);
+    const mayBeAgain = isAskedAgain || isMoveInDoubt(job) || this.simulation.isDeceived(member.process);
     const isDone = job.doneAt !== undefined && job.doneVersion === run.n;
     if (isDone && !mayBeAgain && !oracle.moves.mayRunToo(id, queue)) {
       oracle.report('settled', `${id} runs again on ${member.id}, though it was completed`);

@@ -1,13 +1,19 @@
+import { isMoveInDoubt } from './history.js';
 import { basesOfShards, MOVED, queueOf, TAKEN } from './queues.js';
 import type { Simulation } from './simulation.js';
 import { SHARD_KEYS } from './step-arguments.js';
-import type { ScriptCall, ServerWitness } from './witness.js';
+import type { Concerns, Rollback, ScriptCall, ServerWitness } from './witness.js';
+
+/** So many deadlines after a call has failed no copy of it comes any more. */
+const LATE_COPIES = 3;
 
 type RunningCall = ScriptCall & { readonly name: string };
 
 /** What must hold of operators, of several queues, and of a queue in several shards. It sits inside the server, as the oracle does. */
 export class WorldRules implements ServerWitness {
   #script: RunningCall | undefined;
+  /** Jobs that the script has taken from their shard, of which a move may have left another copy. */
+  readonly #gone = new Set<string>();
 
   constructor(private readonly simulation: Simulation) {}
 
@@ -17,6 +23,8 @@ export class WorldRules implements ServerWitness {
 
   scriptEnds(): void {
     this.#script = undefined;
+    for (const id of this.#gone) this.#endDoubt(id);
+    this.#gone.clear();
   }
 
   commandRuns(name: string, args: readonly string[]): void {
@@ -33,15 +41,28 @@ export class WorldRules implements ServerWitness {
   }
 
   /** What a move had told is forgotten on one side, or on both. */
-  rolledBack(_length: number, lost: number): void {
+  rolledBack(_length: number, lost: number, _why: Rollback, concerns: Concerns): void {
     if (lost === 0) return;
-    for (const job of this.simulation.oracle.jobs.values()) job.doubtfulMoves++;
+    const { engine, oracle } = this.simulation;
+    for (const job of oracle.jobs.values()) {
+      if (job.wasMoved && (concerns(job.queue) || concerns(MOVED))) job.moveInDoubtAt = engine.now;
+    }
     this.simulation.afterRollback();
   }
 
   #deleted({ name, keys }: RunningCall, [key, ...ids]: readonly string[]): void {
+    for (const id of ids) if (this.simulation.oracle.jobs.get(id)?.moveInDoubtAt !== undefined) this.#gone.add(id);
     // An operator removes them, or they are taken: what becomes of them then is not the queue's business.
     if (name === 'remove' || (name === 'step' && queueOf(key!) === TAKEN)) this.#over(keys, ids);
+  }
+
+  /** No queue has it any more, and nothing of the move can still be on its way. */
+  #endDoubt(id: string): void {
+    const { oracle, engine, configuration, shardBases } = this.simulation;
+    const job = oracle.job(id);
+    if (job.openMoves > 0 || engine.now < job.moveInDoubtAt! + LATE_COPIES * configuration.commandTimeoutMs) return;
+    if (shardBases.some((base) => oracle.peek('HEXISTS', `${base}jobs`, id) === 1)) return;
+    job.moveInDoubtAt = undefined;
   }
 
   /** Only a rollback of that shard's node undoes it. */
@@ -80,7 +101,7 @@ export class WorldRules implements ServerWitness {
     const found = queue === 'jobs' && fleet.shards > 1 ? basesOfShards(fleet.shards) : [];
     // A job that is enqueued again, while another queue has it, is in both: ids belong to their queues.
     const isOne = job.versions.size === 1 && [...job.versions.values()][0]!.calls === 1;
-    if (!job.wasMoved || job.doubtfulMoves > 0 || !isOne) return found;
+    if (!job.wasMoved || isMoveInDoubt(job) || !isOne) return found;
     return [...found, ...(queue === MOVED ? basesOfShards(fleet.shards) : [`dq:{${MOVED}}:`])];
   }
 
