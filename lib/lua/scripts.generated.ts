@@ -46,10 +46,14 @@ local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
 local META, COMPLETED, HISTORY, CHANGED, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16], KEYS[17]
 local call = redis.call
-local SCHEDULES, TICKS, ZONED, PENDING = KEYS[18], KEYS[19], KEYS[20], KEYS[21]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 2`,
+local SCHEDULES, TICKS, ZONED, PENDING = KEYS[18], KEYS[19], KEYS[20], KEYS[21]`,
+  madeBy: `local function made_by(id)
+local field, at = string.match(id, '^({[^}]*})(%w+)$')
+if not field then return nil end
+local time = 0
+for digit in string.gmatch(at, '%w') do time = time * 36 + tonumber(digit, 36) end
+return field, time
+end`,
   refusal: `local function refusal(layout, needs, settling)
 if SHARD == '' and (not needs or needs == '') then return unknown(layout, '') end
 local state, others = shard_state(needs)
@@ -148,6 +152,15 @@ if is_before(member, id) then low = middle + 1 else high = middle end
 end
 return low
 end`,
+  part5: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, CHANGED, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16], KEYS[17]
+local call = redis.call
+local SCHEDULES, TICKS, ZONED, PENDING = KEYS[18], KEYS[19], KEYS[20], KEYS[21]
+local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 2`,
   holder: `local function holder(text)
 local name, till = string.match(text or '', '^(.+) (%d+)$')
 till = tonumber(till)
@@ -275,7 +288,7 @@ end`,
   isUnbegun: `local function is_unbegun(id)
 local due = tonumber(call('ZSCORE', DUE, id) or nil)
 if not due or has_begun(id, due) then return false end
-return call('HEXISTS', ATTEMPTS, id) == 0 or call('HGET', SCHEDULES, 'floor' .. string.match(id, '^({[^}]*})')) ~= id
+return call('HEXISTS', ATTEMPTS, id) == 0 or call('HGET', SCHEDULES, 'floor' .. (made_by(id) or '')) ~= id
 end`,
   wakeForNewHead: `local function wake_for_new_head(before, leader, paused, wokenAt)
 local after = head_of_due()
@@ -371,7 +384,9 @@ fields[#fields + 1] = string.format('%.0f', (whole(call('HGET', META, ARGV[i])) 
 end
 call('HSET', META, unpack(fields))
 return 'OK'`),
-  beginOccurrence: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, PARTS.readRecord, `local id, occurrence, claim, asked = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
+  beginOccurrence: joined(PARTS.part3, PARTS.madeBy, `local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 2`, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, PARTS.readRecord, `local id, occurrence, claim, asked = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 local refused, skipped = read_meta(true, 'skipped')
 if refused then return refused end
 local field = '{' .. id .. '}'
@@ -387,12 +402,14 @@ call('HSET', FOLLOWUPS, occurrence, '!')
 end
 local holder = call('HGET', SCHEDULES, floor)
 if holder == occurrence then return 'g' end
+local since, _, at = whole(call('HGET', SCHEDULES, 'since' .. field)), made_by(occurrence)
+local is_left = not known or (since and at < since)
+if is_left and text then return 'g' end
 local text = call('HGET', ATTEMPTS, occurrence)
 local charged, losses, snoozes = read_record(text)
 local has_begun = charged > losses or snoozes > 0
 local paused = whole(call('HGET', SCHEDULES, 'paused' .. field))
 if paused and tonumber(ARGV[5]) <= paused and not has_begun then asked = 'm' end
-if asked == 'm' and not known and text then return 'g' end
 if asked == 'm' then
 skip('missed')
 return 'm'
@@ -453,7 +470,7 @@ call('HLEN', JOBS); call('HLEN', FOLLOWUPS); call('HLEN', ATTEMPTS); call('HLEN'
 local answer = cancel_one(id, evenRunning, nil)
 remember(seq, answer)
 return answer`),
-  counts: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, `local refused, paused, publishingPaused, graceUntil, longestLease, enqueued, completed, failed, retried, buried, expired, since, seenAt,
+  counts: joined(PARTS.part5, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, `local refused, paused, publishingPaused, graceUntil, longestLease, enqueued, completed, failed, retried, buried, expired, since, seenAt,
 skipped =
 read_meta(false, 'paused', 'publishingPaused', 'graceUntil', 'longestLease', 'enqueued', 'completed', 'failed', 'retried', 'dead',
 'expired', 'since', 'seenAt', 'skipped')
@@ -481,7 +498,7 @@ total(enqueued), total(completed), total(failed), total(retried), total(buried),
 publishingPaused == '1' and 1 or 0, call('ZCARD', COMPLETED), math.max(0, math.min(over, 9e15)),
 total(skipped), call('ZCARD', TICKS), math.max(0, math.min(now - need, 9e15)),
 }`),
-  endShard: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.beginMoving, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
+  endShard: joined(PARTS.part5, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.beginMoving, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
 return (tonumber(score) or 0) >= now + 415000
 end
 local function is_fresh(score)
@@ -858,7 +875,7 @@ if state == 'd' then
 tell(QUARANTINE, quarantined and place_behind(QUARANTINE, quarantined, after) or 0, call('ZCARD', QUARANTINE), 's')
 end
 return out`),
-  markShard: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.markChanged, `local to, conditions = ARGV[1], ARGV[2]
+  markShard: joined(PARTS.part5, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.markChanged, `local to, conditions = ARGV[1], ARGV[2]
 local function condition(letter) return string.find(conditions, letter, 1, true) ~= nil end
 local meta = call('HMGET', META, 'layout', 'needs')
 local state, others = shard_state(meta[2])
@@ -882,7 +899,7 @@ call('HDEL', META, 'needs')
 end
 mark_changed()
 return { 'y', state, running }`),
-  moveIn: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.beginMoving, `local refused = begin_moving(ARGV[1])
+  moveIn: joined(PARTS.part5, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.beginMoving, `local refused = begin_moving(ARGV[1])
 if refused then return refused end
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
 call('ZCARD', DUE); call('ZCARD', QUARANTINE); call('ZCARD', DEAD); call('ZCARD', RUNNING)
@@ -910,7 +927,7 @@ call('HDEL', META, 'zoneData', 'zoneWalk')
 end
 end
 return fresh`),
-  moveOff: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.beginMoving, `local function forget_attempts(...)
+  moveOff: joined(PARTS.part5, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.beginMoving, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
 call('HDEL', ERRORS, ...)
 end
@@ -931,7 +948,7 @@ call('HDEL', HISTORY, unpack(ids))
 call('ZREM', ZONED, unpack(ids))
 erase_unfinished(unpack(ids))
 return 'OK'`),
-  moveOut: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.beginMoving, `local refused = begin_moving(ARGV[1])
+  moveOut: joined(PARTS.part5, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.beginMoving, `local refused = begin_moving(ARGV[1])
 if refused then return refused end
 local most, bytes, out = tonumber(ARGV[2]), 0, {}
 for i = 3, #ARGV do
@@ -974,7 +991,9 @@ call('HSET', META, 'paused', ARGV[1], 'pauseAsked', ARGV[2] or micros())
 if (paused or '0') ~= ARGV[1] then mark_changed() end
 if ARGV[1] == '0' and paused == '1' and head then wake(holder(leader)) end
 return (paused or '0') == ARGV[1] and '0' or '1'`),
-  purgeWaiting: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.digits, PARTS.timeAt, `local function rest_of(envelope)
+  purgeWaiting: joined(PARTS.part3, PARTS.madeBy, `local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 2`, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.digits, PARTS.timeAt, `local function rest_of(envelope)
 return string.sub(envelope, 2, 2) == 'x' and 24 or 17
 end
 local enqueued
@@ -993,11 +1012,8 @@ if replied then return replied end
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE); call('ZCARD', QUARANTINE)
 call('HLEN', SCHEDULES)
 local function is_ahead(id)
-local field, at = string.match(id, '^({[^}]*})(%w+)$')
-if not field then return false end
-local time = 0
-for digit in string.gmatch(at, '%w') do time = time * 36 + tonumber(digit, 36) end
-return time > now + moved and call('HEXISTS', SCHEDULES, field) == 1 and is_unbegun(id)
+local field, time = made_by(id)
+return field and time > now + moved and call('HEXISTS', SCHEDULES, field) == 1 and is_unbegun(id)
 end
 local from = place_behind(DUE, score, after)
 local page, gone, looked = call('ZRANGE', DUE, from, from + most - 1, 'WITHSCORES'), {}, 0
@@ -1225,7 +1241,7 @@ end
 local answer = (#held > 0 and claim or '0') .. ' ' .. table.concat(words, ' ')
 remember(seq, answer)
 return answer`),
-  rezone: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.digits, PARTS.timeAt, PARTS.versionOf, `local function rest_of(envelope)
+  rezone: joined(PARTS.part5, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.digits, PARTS.timeAt, PARTS.versionOf, `local function rest_of(envelope)
 return string.sub(envelope, 2, 2) == 'x' and 24 or 17
 end
 local enqueued
@@ -1259,47 +1275,48 @@ end
 remember(seq, answer)
 wake_for_new_head(head, leader, paused, wokenAt)
 return answer`),
-  schedulesIn: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.beginMoving, PARTS.countAhead, `local refused = begin_moving(ARGV[1])
+  schedulesIn: joined(PARTS.part5, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.beginMoving, PARTS.countAhead, `local refused = begin_moving(ARGV[1])
 if refused then return refused end
 call('ZCARD', TICKS)
-local fresh, names = 0, { '', 'floor', 'missed', 'overlapped', 'paused' }
-for i = 2, #ARGV, 8 do
+local fresh, names = 0, { '', 'floor', 'missed', 'overlapped', 'paused', 'since' }
+for i = 2, #ARGV, 9 do
 local id, field = ARGV[i], '{' .. ARGV[i] .. '}'
 if ARGV[i + 1] ~= '' and ARGV[i + 2] ~= '' and call('HEXISTS', SCHEDULES, field) == 0 then
-for n = 1, 5 do
+for n = 1, 6 do
 if ARGV[i + 1 + n] ~= '' then call('HSET', SCHEDULES, names[n] .. field, ARGV[i + 1 + n]) end
 end
-count_ahead(field, whole(ARGV[i + 7]) or 0)
+count_ahead(field, whole(ARGV[i + 8]) or 0)
 fresh = fresh + 1
 end
 if ARGV[i + 1] ~= '' and call('HEXISTS', SCHEDULES, field) == 1 then call('ZADD', TICKS, 'NX', ARGV[i + 1], id) end
 end
 return fresh`),
-  schedulesOff: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.beginMoving, PARTS.countAhead, `local refused = begin_moving(ARGV[1])
+  schedulesOff: joined(PARTS.part5, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.beginMoving, PARTS.countAhead, `local refused = begin_moving(ARGV[1])
 if refused then return refused end
 call('ZCARD', TICKS); call('ZCARD', PENDING)
 for i = 2, #ARGV do
 local id, field = ARGV[i], '{' .. ARGV[i] .. '}'
 count_ahead(field, 0)
-call('HDEL', SCHEDULES, field, 'floor' .. field, 'missed' .. field, 'overlapped' .. field, 'paused' .. field)
+call('HDEL', SCHEDULES, field, 'floor' .. field, 'missed' .. field, 'overlapped' .. field, 'paused' .. field, 'since' .. field)
 call('ZREM', TICKS, id)
 call('ZREM', PENDING, id)
 end
 return 'OK'`),
-  schedulesOut: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.beginMoving, `local refused = begin_moving(ARGV[1])
+  schedulesOut: joined(PARTS.part5, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.beginMoving, `local refused = begin_moving(ARGV[1])
 if refused then return refused end
 local most, bytes, out = tonumber(ARGV[2]), 0, {}
 for i = 3, #ARGV do
 local id, field = ARGV[i], '{' .. ARGV[i] .. '}'
-local values = call('HMGET', SCHEDULES, field, 'floor' .. field, 'missed' .. field, 'overlapped' .. field, 'paused' .. field, 'ahead' .. field)
+local values = call('HMGET', SCHEDULES, field, 'floor' .. field, 'missed' .. field, 'overlapped' .. field, 'paused' .. field, 'since' .. field,
+'ahead' .. field)
 bytes = bytes + #(values[1] or '')
 if bytes > most and #out > 0 then break end
 out[#out + 1] = id
 out[#out + 1] = call('ZSCORE', PENDING, id) or call('ZSCORE', TICKS, id) or ''
-for n = 1, 6 do out[#out + 1] = values[n] or '' end
+for n = 1, 7 do out[#out + 1] = values[n] or '' end
 end
 return out`),
-  schedules: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, PARTS.isBefore, PARTS.placeBehind, `local only, most, score, after = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
+  schedules: joined(PARTS.part5, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, PARTS.isBefore, PARTS.placeBehind, `local only, most, score, after = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local refused = read_meta(false)
 if refused then return refused end
 local found
@@ -1988,7 +2005,9 @@ local jobs = joins and table.concat(batch, '\\30') or batch
 local oldest = nQuarantined > 0 and tonumber(call('ZRANGE', QUARANTINE, 0, 0, 'WITHSCORES')[2]) or -1
 oldest = math.max(-1, math.min(oldest, 9e15))
 return { now, claim, head, firstLease, roles, idle, nQuarantined, lost, aborted, left, jobs, superseded, oldest, quiet }`),
-  tick: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.digits, PARTS.timeAt, PARTS.versionOf, `local enqueued`, PARTS.stampOf, PARTS.sealed, `local function due_of(envelope)
+  tick: joined(PARTS.part3, PARTS.madeBy, `local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 2`, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.digits, PARTS.timeAt, PARTS.versionOf, `local enqueued`, PARTS.stampOf, PARTS.sealed, `local function due_of(envelope)
 return time_at(envelope, 10)
 end`, PARTS.readRecord, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
@@ -2045,7 +2064,7 @@ call('HSET', SCHEDULES, field, follows)
 call('ZADD', TICKS, ARGV[5], id)
 call('ZREM', PENDING, id)
 count_ahead(field, tonumber(ARGV[11]))
-if pausedAt ~= '' then call('HSET', SCHEDULES, 'paused' .. field, pausedAt) end
+if pausedAt ~= '' then call('HSET', SCHEDULES, (read == '' and 'since' or 'paused') .. field, pausedAt) end
 if missed > 0 then call('HSET', SCHEDULES, 'missed' .. field, missedBefore + missed) end
 local fields = { 'enqueued', (whole(enqueued) or 0) + created, 'skipped', (whole(skipped) or 0) + missed }
 if not since then fields[5], fields[6], fields[7], fields[8] = 'layout', LAYOUT, 'since', now end
@@ -2056,7 +2075,7 @@ local isWritten = string.sub(answer, 1, 1) == 'w'
 if isWritten then mark_changed() end
 if isWritten and #ARGV >= first then wake_for_new_head(head, leader, paused, wokenAt) end
 return answer`),
-  ticks: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, PARTS.changedAt, `local refused, paused, publishingPaused, since = read_meta(false, 'paused', 'publishingPaused', 'since')
+  ticks: joined(PARTS.part5, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, PARTS.changedAt, `local refused, paused, publishingPaused, since = read_meta(false, 'paused', 'publishingPaused', 'since')
 if refused then return refused end
 local most, untold = tonumber(ARGV[1]), tonumber(ARGV[2])
 local found = {}
@@ -2161,7 +2180,7 @@ local answer = table.concat(words, ' ')
 remember(seq, answer)
 wake_for_new_head(head, leader, paused, wokenAt)
 return answer`),
-  unschedule: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.countAhead, `local seq, id, read, stopped, never = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+  unschedule: joined(PARTS.part5, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.countAhead, `local seq, id, read, stopped, never = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local missed, pausedAt = tonumber(ARGV[6]), ARGV[7]
 local replied, skipped = begin(seq, false, 'skipped')
 if replied then return replied end
@@ -2183,12 +2202,12 @@ call('ZREM', TICKS, id)
 count_ahead(field, 0)
 local had = call('HMGET', SCHEDULES, 'missed' .. field, 'overlapped' .. field, 'floor' .. field)
 answer = string.format('w %d %d ', whole(had[1]) or 0, whole(had[2]) or 0) .. (had[3] or '')
-call('HDEL', SCHEDULES, field, 'floor' .. field, 'missed' .. field, 'overlapped' .. field, 'paused' .. field)
+call('HDEL', SCHEDULES, field, 'floor' .. field, 'missed' .. field, 'overlapped' .. field, 'paused' .. field, 'since' .. field)
 end
 end
 remember(seq, answer)
 return answer`),
-  unzone: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, PARTS.isBefore, PARTS.placeBehind, `local most, score, after = tonumber(ARGV[1]), ARGV[2], ARGV[3]
+  unzone: joined(PARTS.part5, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, PARTS.isBefore, PARTS.placeBehind, `local most, score, after = tonumber(ARGV[1]), ARGV[2], ARGV[3]
 local refused = read_meta(false)
 if refused then return refused end
 call('HLEN', JOBS); call('ZCARD', DEAD); call('ZCARD', ZONED)
@@ -2259,7 +2278,9 @@ local due = call('ZSCORE', DUE, id)
 out[i] = due and not has_begun(id, tonumber(due)) and due or ''
 end
 return out`),
-  withdrawOccurrences: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.timeAt, `local enqueued
+  withdrawOccurrences: joined(PARTS.part3, PARTS.madeBy, `local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 2`, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.timeAt, `local enqueued
 local function due_of(envelope)
 return time_at(envelope, 10)
 end`, PARTS.readRecord, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
@@ -2332,7 +2353,7 @@ local answer = table.concat(counts, ',')
 if goes_on then answer = answer .. ' ' .. page[#page] .. ' ' .. page[#page - 1] end
 remember(seq, answer)
 return answer`),
-  zone: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local seq, version = sequence(ARGV[1]), ARGV[2]
+  zone: joined(PARTS.part5, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local seq, version = sequence(ARGV[1]), ARGV[2]
 local replied, known, walk = begin(seq, false, 'zoneData', 'zoneWalk')
 if replied then return replied end
 local entries = {}
@@ -2349,7 +2370,7 @@ if known and version < known then call('HSET', META, 'zoneData', version) end
 if walk and version < string.match(walk, '^%S*') then call('HDEL', META, 'zoneWalk') end
 remember(seq, 'OK')
 return 'OK'`),
-  zoned: joined(PARTS.part3, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, `local version, from, pass, most = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+  zoned: joined(PARTS.part5, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, `local version, from, pass, most = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local refused, known, walk = read_meta(false, 'zoneData', 'zoneWalk')
 if refused then return refused end
 known, walk = known or '', walk or ''

@@ -2,7 +2,7 @@
 import { joined, PARTS } from './scripts.generated.js';
 export const LIMITED_KEY_COUNT = 25;
 const LIMITED = {
-  part5: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+  part6: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
 local META, COMPLETED, HISTORY, CHANGED, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16], KEYS[17]
@@ -22,16 +22,13 @@ end
 end
 return state, table.concat(others, ' ')
 end`,
-  part6: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+  part7: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
 local META, COMPLETED, HISTORY, CHANGED, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16], KEYS[17]
 local call = redis.call
 local GROUPED, RING, HELD, RATES = KEYS[22], KEYS[23], KEYS[24], KEYS[25]
-local SCHEDULES, TICKS, ZONED, PENDING = KEYS[18], KEYS[19], KEYS[20], KEYS[21]
-local TIME = call('TIME')
-local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 2`,
+local SCHEDULES, TICKS, ZONED, PENDING = KEYS[18], KEYS[19], KEYS[20], KEYS[21]`,
   isLimited: `local function is_limited(needs)
 return string.find(' ' .. (needs or '') .. ' ', ' limits ', 1, true) ~= nil
 end`,
@@ -168,6 +165,16 @@ call('ZREM', QUARANTINE, id)
 erase_unfinished(id)
 return 'c ' .. state
 end`,
+  part8: `local DUE, RUNNING, LEASES, JOBS = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD = KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local ERRORS, UNIQUE, DEBOUNCE, IDLE = KEYS[9], KEYS[10], KEYS[11], KEYS[12]
+local META, COMPLETED, HISTORY, CHANGED, SESSION = KEYS[13], KEYS[14], KEYS[15], KEYS[16], KEYS[17]
+local call = redis.call
+local GROUPED, RING, HELD, RATES = KEYS[22], KEYS[23], KEYS[24], KEYS[25]
+local SCHEDULES, TICKS, ZONED, PENDING = KEYS[18], KEYS[19], KEYS[20], KEYS[21]
+local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 2`,
   restOf: `local function rest_of(envelope)
 local flag = string.sub(envelope, 2, 2)
 return flag == 'x' and 24 or flag == 'g' and 26 or flag == 'y' and 33 or 17
@@ -291,7 +298,7 @@ return count, found
 end`,
 };
 export const LIMITED_SOURCES = {
-  adoptShard: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, PARTS.unknown, PARTS.beginMoving, `local refused, sinceBefore, took = begin_moving(ARGV[1], 'since', 'took:' .. ARGV[3])
+  adoptShard: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, PARTS.unknown, PARTS.beginMoving, `local refused, sinceBefore, took = begin_moving(ARGV[1], 'since', 'took:' .. ARGV[3])
 if refused then return refused end
 if string.find(ARGV[2], 'p', 1, true) then call('HSET', META, 'paused', '1') end
 if string.find(ARGV[2], 'b', 1, true) then call('HSET', META, 'publishingPaused', '1') end
@@ -307,7 +314,9 @@ fields[#fields + 1] = string.format('%.0f', (whole(call('HGET', META, ARGV[i])) 
 end
 call('HSET', META, unpack(fields))
 return 'OK'`),
-  beginOccurrence: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, PARTS.readRecord, `local id, occurrence, claim, asked = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
+  beginOccurrence: joined(LIMITED.part7, PARTS.madeBy, `local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 2`, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, PARTS.readRecord, `local id, occurrence, claim, asked = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 local refused, skipped = read_meta(true, 'skipped')
 if refused then return refused end
 local field = '{' .. id .. '}'
@@ -323,12 +332,14 @@ call('HSET', FOLLOWUPS, occurrence, '!')
 end
 local holder = call('HGET', SCHEDULES, floor)
 if holder == occurrence then return 'g' end
+local since, _, at = whole(call('HGET', SCHEDULES, 'since' .. field)), made_by(occurrence)
+local is_left = not known or (since and at < since)
+if is_left and text then return 'g' end
 local text = call('HGET', ATTEMPTS, occurrence)
 local charged, losses, snoozes = read_record(text)
 local has_begun = charged > losses or snoozes > 0
 local paused = whole(call('HGET', SCHEDULES, 'paused' .. field))
 if paused and tonumber(ARGV[5]) <= paused and not has_begun then asked = 'm' end
-if asked == 'm' and not known and text then return 'g' end
 if asked == 'm' then
 skip('missed')
 return 'm'
@@ -339,7 +350,7 @@ return 'b'
 end
 if known then call('HSET', SCHEDULES, floor, occurrence) end
 return 'g'`),
-  cancelMany: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, `local enqueued
+  cancelMany: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, `local enqueued
 local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
 local function exact(n)
 return string.format('%.0f', n)
@@ -376,7 +387,7 @@ local answer = table.concat(answers, ' ')
 remember(seq, answer)
 wake_for_room(head)
 return answer`),
-  cancelOccurrences: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.isBefore, PARTS.placeBehind, `local seq, schedule, most = sequence(ARGV[1]), ARGV[2], tonumber(ARGV[3])
+  cancelOccurrences: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.isBefore, PARTS.placeBehind, `local seq, schedule, most = sequence(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local replied = begin(seq, false)
 if replied then return replied end
 call('HLEN', FOLLOWUPS)
@@ -393,7 +404,7 @@ local answer = string.format('%d', count)
 if #page == 2 * most then answer = answer .. ' ' .. page[#page] .. ' ' .. page[#page - 1] end
 remember(seq, answer)
 return answer`),
-  cancel: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, `local enqueued
+  cancel: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, `local enqueued
 local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
 local function exact(n)
 return string.format('%.0f', n)
@@ -425,7 +436,7 @@ local answer = cancel_one(id, evenRunning, nil)
 remember(seq, answer)
 wake_for_room(head)
 return answer`),
-  counts: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, PARTS.timeAt, `local enqueued
+  counts: joined(LIMITED.part8, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, PARTS.timeAt, `local enqueued
 local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
 local function exact(n)
 return string.format('%.0f', n)
@@ -473,7 +484,7 @@ total(skipped), call('ZCARD', TICKS), math.max(0, math.min(now - need, 9e15)),
 limited and 1 or 0, call('ZCOUNT', RING, exact(LINE), exact(now)), call('ZCOUNT', RING, '-inf', '(' .. exact(LINE)), call('ZCARD', RING), waiting,
 moment() or -1,
 }`),
-  endShard: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, PARTS.unknown, PARTS.beginMoving, `local enqueued
+  endShard: joined(LIMITED.part8, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, PARTS.unknown, PARTS.beginMoving, `local enqueued
 local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
 local limits
 local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
@@ -495,7 +506,7 @@ call('UNLINK', DUE, RUNNING, LEASES, JOBS, FOLLOWUPS, ATTEMPTS, QUARANTINE, DEAD
 SCHEDULES, TICKS, ZONED, PENDING, META, CHANGED, GROUPED, RING, HELD, RATES)
 if ARGV[2] ~= '' then call('HSET', META, 'layout', LAYOUT, 'needs', 'shards:' .. ARGV[2]) end
 return 'OK'`),
-  enqueue: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, PARTS.versionOf, LIMITED.restOf, `local enqueued`, PARTS.stampOf, LIMITED.placed, LIMITED.stampAt, `local function at_place(envelope, place)
+  enqueue: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, PARTS.versionOf, LIMITED.restOf, `local enqueued`, PARTS.stampOf, LIMITED.placed, LIMITED.stampAt, `local function at_place(envelope, place)
 local from = rest_of(envelope)
 if place == '' or from > 24 then return envelope end
 return string.sub(envelope, 1, 1) .. placed(string.sub(envelope, 2, from - 1)) .. string.sub(place, 1, 9) .. string.sub(envelope, from)
@@ -763,7 +774,7 @@ end
 call('HSET', META, unpack(fields))
 if woken then wake(holder(leader)) end
 return answer`),
-  extend: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.nextClaim, `local function claim_name(number)
+  extend: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.nextClaim, `local function claim_name(number)
 return string.format('%.0f', number)
 end
 local function sole_deadline(deadline)
@@ -790,7 +801,7 @@ call('HSET', META, 'claim', answer, 'longestLease', longest)
 end
 remember(seq, answer)
 return answer`),
-  get: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, `local id = ARGV[1]
+  get: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, `local id = ARGV[1]
 local refused = read_meta(false)
 if refused then return refused end
 local state, score = 'r', call('ZSCORE', RUNNING, id)
@@ -807,7 +818,7 @@ local record, envelope = string.match(call('HGET', HISTORY, id) or '', '^([^\\n]
 return { 'c', score, record or '', '', envelope or '' }
 end
 return { state, score, call('HGET', ATTEMPTS, id) or '', call('HGET', ERRORS, id) or '', call('HGET', JOBS, id) or '' }`),
-  groups: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, PARTS.timeAt, `local enqueued
+  groups: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, PARTS.timeAt, `local enqueued
 local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
 local function exact(n)
 return string.format('%.0f', n)
@@ -865,7 +876,7 @@ last = tonumber(base)
 end
 if call('ZCOUNT', HELD, '(' .. exact(last), '+inf') > 0 then out[1] = 'r' .. exact(last) end
 return out`),
-  leave: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, `local enqueued
+  leave: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, `local enqueued
 local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
 local function exact(n)
 return string.format('%.0f', n)
@@ -901,7 +912,7 @@ elseif head and paused ~= '1' then
 wake(holder(leader), me)
 end
 return 'OK'`),
-  limit: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, `local enqueued
+  limit: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, `local enqueued
 local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
 local function exact(n)
 return string.format('%.0f', n)
@@ -957,7 +968,7 @@ end
 mark_changed()
 wake_for_new_head(head, leader, paused, wokenAt)
 return { before == asked and 'u' or 's', before, by }`),
-  listGroup: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, PARTS.digits, PARTS.timeAt, `local enqueued
+  listGroup: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, PARTS.digits, PARTS.timeAt, `local enqueued
 local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
 local function exact(n)
 return string.format('%.0f', n)
@@ -994,7 +1005,7 @@ local at = #out
 out[at + 1], out[at + 2], out[at + 3], out[at + 4], out[at + 5] = id, exact(found[n].due), record, failure, envelope
 end
 return out`),
-  list: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, `local state, cursor, after, limit, most = ARGV[1], ARGV[4], ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7])
+  list: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, `local state, cursor, after, limit, most = ARGV[1], ARGV[4], ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7])
 local refused = read_meta(false)
 if refused then return refused end`, PARTS.isBefore, PARTS.placeBehind, `local out, bytes = { 0 }, 0
 local room = limit
@@ -1042,7 +1053,7 @@ if state == 'd' then
 tell(QUARANTINE, quarantined and place_behind(QUARANTINE, quarantined, after) or 0, call('ZCARD', QUARANTINE), 's')
 end
 return out`),
-  markShard: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, PARTS.markChanged, `local to, conditions = ARGV[1], ARGV[2]
+  markShard: joined(LIMITED.part8, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, PARTS.markChanged, `local to, conditions = ARGV[1], ARGV[2]
 local function condition(letter) return string.find(conditions, letter, 1, true) ~= nil end
 local meta = call('HMGET', META, 'layout', 'needs')
 local state, others = shard_state(meta[2])
@@ -1068,7 +1079,7 @@ call('HDEL', META, 'needs')
 end
 mark_changed()
 return { 'y', state, running }`),
-  moveIn: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, PARTS.unknown, PARTS.beginMoving, PARTS.digits, `local enqueued
+  moveIn: joined(LIMITED.part8, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, PARTS.unknown, PARTS.beginMoving, PARTS.digits, `local enqueued
 local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
 local function exact(n)
 return string.format('%.0f', n)
@@ -1109,7 +1120,7 @@ call('HDEL', META, 'zoneData', 'zoneWalk')
 end
 end
 return fresh`),
-  moveOff: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, PARTS.unknown, PARTS.beginMoving, PARTS.digits, `local enqueued
+  moveOff: joined(LIMITED.part8, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, PARTS.unknown, PARTS.beginMoving, PARTS.digits, `local enqueued
 local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
 local function exact(n)
 return string.format('%.0f', n)
@@ -1141,7 +1152,7 @@ call('HDEL', HISTORY, unpack(ids))
 call('ZREM', ZONED, unpack(ids))
 erase_unfinished(unpack(ids))
 return 'OK'`),
-  moveOut: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, PARTS.unknown, PARTS.beginMoving, `local enqueued
+  moveOut: joined(LIMITED.part8, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, PARTS.unknown, PARTS.beginMoving, `local enqueued
 local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
 local limits
 local refused = begin_moving(ARGV[1])
@@ -1162,7 +1173,7 @@ call('HGET', DEBOUNCE, id) or '', call('ZSCORE', COMPLETED, id) or '', kept, cal
 for n = 1, 11 do out[#out + 1] = values[n] end
 end
 return out`),
-  pausePublishing: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, `local function micros()
+  pausePublishing: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, `local function micros()
 return string.format('%.0f', TIME[1] * 1000000 + TIME[2])
 end`, PARTS.nextPlace, PARTS.isOvertaken, PARTS.markChanged, `local refused, paused, pauseAsked, lastPlace = read_meta(false, 'publishingPaused', 'publishingPauseAsked', 'lastPlace')
 if refused then return refused end
@@ -1171,7 +1182,7 @@ if is_overtaken(ARGV[2], pauseAsked) then return '0' end
 call('HSET', META, 'publishingPaused', ARGV[1], 'publishingPauseAsked', ARGV[2] or micros())
 if (paused or '0') ~= ARGV[1] then mark_changed() end
 return (paused or '0') == ARGV[1] and '0' or '1'`),
-  pause: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, `local enqueued
+  pause: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, `local enqueued
 local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
 local function exact(n)
 return string.format('%.0f', n)
@@ -1196,7 +1207,9 @@ call('HSET', META, 'paused', ARGV[1], 'pauseAsked', ARGV[2] or micros())
 if (paused or '0') ~= ARGV[1] then mark_changed() end
 if ARGV[1] == '0' and paused == '1' and head then wake(holder(leader)) end
 return (paused or '0') == ARGV[1] and '0' or '1'`),
-  purgeWaiting: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, `local enqueued
+  purgeWaiting: joined(LIMITED.part7, PARTS.madeBy, `local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 2`, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, `local enqueued
 local function due_of(envelope)
 return time_at(envelope, 10)
 end`, LIMITED.moved2, `local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
@@ -1228,11 +1241,8 @@ local head = moment()
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE); call('ZCARD', QUARANTINE)
 call('HLEN', SCHEDULES)
 local function is_ahead(id)
-local field, at = string.match(id, '^({[^}]*})(%w+)$')
-if not field then return false end
-local time = 0
-for digit in string.gmatch(at, '%w') do time = time * 36 + tonumber(digit, 36) end
-return time > now + moved and call('HEXISTS', SCHEDULES, field) == 1 and is_unbegun(id)
+local field, time = made_by(id)
+return field and time > now + moved and call('HEXISTS', SCHEDULES, field) == 1 and is_unbegun(id)
 end
 local from = place_behind(DUE, score, after)
 local page, gone, looked = call('ZRANGE', DUE, from, from + most - 1, 'WITHSCORES'), {}, 0
@@ -1261,7 +1271,7 @@ if goes_on or (#gone == room and call('ZCARD', QUARANTINE) > 0) then answer = an
 remember(seq, answer)
 wake_for_room(head)
 return answer`),
-  remove: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, `local enqueued
+  remove: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, `local enqueued
 local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
 local function exact(n)
 return string.format('%.0f', n)
@@ -1327,7 +1337,7 @@ local answer = string.format('%d %d', removed, remaining)
 remember(seq, answer)
 wake_for_room(head)
 return answer`),
-  requeueDead: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, `local enqueued
+  requeueDead: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, `local enqueued
 local function due_of(envelope)
 return time_at(envelope, 10)
 end`, LIMITED.moved2, `local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
@@ -1379,7 +1389,7 @@ local answer = string.format('%d %d %d', count, #ids, call('ZCARD', DEAD))
 remember(seq, answer)
 wake_for_new_head(head, leader, paused, wokenAt)
 return answer`),
-  rescheduleMany: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, `local enqueued
+  rescheduleMany: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, `local enqueued
 local function due_of(envelope)
 return time_at(envelope, 10)
 end`, LIMITED.moved2, `local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
@@ -1419,7 +1429,7 @@ local answer = table.concat(answers, ' ')
 remember(seq, answer)
 wake_for_new_head(head, leader, paused, wokenAt)
 return answer`),
-  reschedule: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, `local enqueued
+  reschedule: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, `local enqueued
 local function due_of(envelope)
 return time_at(envelope, 10)
 end`, LIMITED.moved2, `local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
@@ -1448,7 +1458,7 @@ local answer = reschedule_one(id, function() return target end, onlySooner, nil)
 remember(seq, answer)
 wake_for_new_head(head, leader, paused, wokenAt)
 return answer`),
-  reserve: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, `local enqueued
+  reserve: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, `local enqueued
 local function due_of(envelope)
 return time_at(envelope, 10)
 end
@@ -1524,7 +1534,7 @@ local answer = (#held > 0 and claim or '0') .. ' ' .. table.concat(words, ' ')
 remember(seq, answer)
 wake_for_room(head)
 return answer`),
-  rezone: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, PARTS.versionOf, LIMITED.restOf, `local enqueued
+  rezone: joined(LIMITED.part8, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, PARTS.versionOf, LIMITED.restOf, `local enqueued
 local function due_of(envelope)
 return time_at(envelope, 10)
 end`, LIMITED.moved2, `local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
@@ -1565,47 +1575,48 @@ end
 remember(seq, answer)
 wake_for_new_head(head, leader, paused, wokenAt)
 return answer`),
-  schedulesIn: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, PARTS.unknown, PARTS.beginMoving, PARTS.countAhead, `local refused = begin_moving(ARGV[1])
+  schedulesIn: joined(LIMITED.part8, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, PARTS.unknown, PARTS.beginMoving, PARTS.countAhead, `local refused = begin_moving(ARGV[1])
 if refused then return refused end
 call('ZCARD', TICKS)
-local fresh, names = 0, { '', 'floor', 'missed', 'overlapped', 'paused' }
-for i = 2, #ARGV, 8 do
+local fresh, names = 0, { '', 'floor', 'missed', 'overlapped', 'paused', 'since' }
+for i = 2, #ARGV, 9 do
 local id, field = ARGV[i], '{' .. ARGV[i] .. '}'
 if ARGV[i + 1] ~= '' and ARGV[i + 2] ~= '' and call('HEXISTS', SCHEDULES, field) == 0 then
-for n = 1, 5 do
+for n = 1, 6 do
 if ARGV[i + 1 + n] ~= '' then call('HSET', SCHEDULES, names[n] .. field, ARGV[i + 1 + n]) end
 end
-count_ahead(field, whole(ARGV[i + 7]) or 0)
+count_ahead(field, whole(ARGV[i + 8]) or 0)
 fresh = fresh + 1
 end
 if ARGV[i + 1] ~= '' and call('HEXISTS', SCHEDULES, field) == 1 then call('ZADD', TICKS, 'NX', ARGV[i + 1], id) end
 end
 return fresh`),
-  schedulesOff: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, PARTS.unknown, PARTS.beginMoving, PARTS.countAhead, `local refused = begin_moving(ARGV[1])
+  schedulesOff: joined(LIMITED.part8, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, PARTS.unknown, PARTS.beginMoving, PARTS.countAhead, `local refused = begin_moving(ARGV[1])
 if refused then return refused end
 call('ZCARD', TICKS); call('ZCARD', PENDING)
 for i = 2, #ARGV do
 local id, field = ARGV[i], '{' .. ARGV[i] .. '}'
 count_ahead(field, 0)
-call('HDEL', SCHEDULES, field, 'floor' .. field, 'missed' .. field, 'overlapped' .. field, 'paused' .. field)
+call('HDEL', SCHEDULES, field, 'floor' .. field, 'missed' .. field, 'overlapped' .. field, 'paused' .. field, 'since' .. field)
 call('ZREM', TICKS, id)
 call('ZREM', PENDING, id)
 end
 return 'OK'`),
-  schedulesOut: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, PARTS.unknown, PARTS.beginMoving, `local refused = begin_moving(ARGV[1])
+  schedulesOut: joined(LIMITED.part8, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, PARTS.unknown, PARTS.beginMoving, `local refused = begin_moving(ARGV[1])
 if refused then return refused end
 local most, bytes, out = tonumber(ARGV[2]), 0, {}
 for i = 3, #ARGV do
 local id, field = ARGV[i], '{' .. ARGV[i] .. '}'
-local values = call('HMGET', SCHEDULES, field, 'floor' .. field, 'missed' .. field, 'overlapped' .. field, 'paused' .. field, 'ahead' .. field)
+local values = call('HMGET', SCHEDULES, field, 'floor' .. field, 'missed' .. field, 'overlapped' .. field, 'paused' .. field, 'since' .. field,
+'ahead' .. field)
 bytes = bytes + #(values[1] or '')
 if bytes > most and #out > 0 then break end
 out[#out + 1] = id
 out[#out + 1] = call('ZSCORE', PENDING, id) or call('ZSCORE', TICKS, id) or ''
-for n = 1, 6 do out[#out + 1] = values[n] or '' end
+for n = 1, 7 do out[#out + 1] = values[n] or '' end
 end
 return out`),
-  schedules: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, PARTS.isBefore, PARTS.placeBehind, `local only, most, score, after = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
+  schedules: joined(LIMITED.part8, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, PARTS.isBefore, PARTS.placeBehind, `local only, most, score, after = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local refused = read_meta(false)
 if refused then return refused end
 local found
@@ -1627,7 +1638,7 @@ for n = 2, 4 do out[#out + 1] = values[n] or '' end
 end
 end
 return out`),
-  select: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }`, PARTS.isBefore, PARTS.placeBehind, `local mode, from, to, cursor, after, limit = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
+  select: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }`, PARTS.isBefore, PARTS.placeBehind, `local mode, from, to, cursor, after, limit = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
 local refused = read_meta(false)
 if refused then return refused end
 if mode == 'i' then
@@ -1664,7 +1675,7 @@ local n = #out
 out[n + 1], out[n + 2], out[n + 3] = found[at], tonumber(found[at + 1]) > now and 'l' or 'd', found[at + 1]
 end
 return out`),
-  signal: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, PARTS.versionOf, LIMITED.restOf, `local enqueued
+  signal: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, PARTS.versionOf, LIMITED.restOf, `local enqueued
 local function due_of(envelope)
 return time_at(envelope, 10)
 end`, LIMITED.moved2, `local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
@@ -1713,7 +1724,7 @@ end
 remember(seq, answer)
 wake_for_new_head(head, leader, paused, wokenAt)
 return answer`),
-  step: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, PARTS.versionOf, LIMITED.restOf, `local enqueued
+  step: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, PARTS.versionOf, LIMITED.restOf, `local enqueued
 local function has_expired(envelope, at)
 local flag = string.byte(envelope, 2)
 return (flag == 120 or flag == 121) and at > (time_at(envelope, 17) or at) or nil
@@ -2807,7 +2818,7 @@ local jobs = joins and table.concat(batch, '\\30') or batch
 local oldest = nQuarantined > 0 and tonumber(call('ZRANGE', QUARANTINE, 0, 0, 'WITHSCORES')[2]) or -1
 oldest = math.max(-1, math.min(oldest, 9e15))
 return { now, claim, head, firstLease, roles, idle, nQuarantined, lost, aborted, left, jobs, superseded, oldest, quiet }`),
-  takeLimits: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, PARTS.beginMoving, `local enqueued
+  takeLimits: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, PARTS.beginMoving, `local enqueued
 local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
 local limits`, LIMITED.beginGroups, LIMITED.checkGroups, `local refused, needs = begin_moving(ARGV[1], 'needs')
 if refused then return refused end
@@ -2815,7 +2826,9 @@ check_groups()
 begin_groups(needs)
 call('HSET', META, 'limits', ARGV[2], 'limitsBy', ARGV[3], 'limitsOfSettings', ARGV[4])
 return 'OK'`),
-  tick: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, PARTS.versionOf, `local enqueued`, PARTS.stampOf, LIMITED.placed, LIMITED.stampAt, PARTS.sealed, `local function due_of(envelope)
+  tick: joined(LIMITED.part7, PARTS.madeBy, `local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 2`, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, PARTS.versionOf, `local enqueued`, PARTS.stampOf, LIMITED.placed, LIMITED.stampAt, PARTS.sealed, `local function due_of(envelope)
 return time_at(envelope, 10)
 end
 local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
@@ -2889,7 +2902,7 @@ call('HSET', SCHEDULES, field, follows)
 call('ZADD', TICKS, ARGV[5], id)
 call('ZREM', PENDING, id)
 count_ahead(field, tonumber(ARGV[11]))
-if pausedAt ~= '' then call('HSET', SCHEDULES, 'paused' .. field, pausedAt) end
+if pausedAt ~= '' then call('HSET', SCHEDULES, (read == '' and 'since' or 'paused') .. field, pausedAt) end
 if missed > 0 then call('HSET', SCHEDULES, 'missed' .. field, missedBefore + missed) end
 local fields = { 'enqueued', (whole(enqueued) or 0) + created, 'skipped', (whole(skipped) or 0) + missed }
 if not since then fields[5], fields[6], fields[7], fields[8] = 'layout', LAYOUT, 'since', now end
@@ -2900,7 +2913,7 @@ local isWritten = string.sub(answer, 1, 1) == 'w'
 if isWritten then mark_changed() end
 if isWritten and #ARGV >= first then wake_for_new_head(head, leader, paused, wokenAt) end
 return answer`),
-  ticks: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, PARTS.changedAt, `local refused, paused, publishingPaused, since = read_meta(false, 'paused', 'publishingPaused', 'since')
+  ticks: joined(LIMITED.part8, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, PARTS.changedAt, `local refused, paused, publishingPaused, since = read_meta(false, 'paused', 'publishingPaused', 'since')
 if refused then return refused end
 local most, untold = tonumber(ARGV[1]), tonumber(ARGV[2])
 local found = {}
@@ -2934,7 +2947,7 @@ end
 end
 out[4] = changed_at() or ''
 return out`),
-  timeline: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, `local refused = read_meta(false)
+  timeline: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, `local refused = read_meta(false)
 if refused then return refused end
 local from = ARGV[1] == '-' and now or tonumber(ARGV[1])
 local length = string.match(ARGV[2], '^%+(.+)$')
@@ -2956,7 +2969,7 @@ for start = from, to - 1, width do
 reply[#reply + 1] = call('ZCOUNT', DUE, exact(start), '(' .. exact(math.min(start + width, to)))
 end
 return reply`),
-  unreserve: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, `local enqueued
+  unreserve: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, `local enqueued
 local function due_of(envelope)
 return time_at(envelope, 10)
 end
@@ -3016,7 +3029,7 @@ local answer = table.concat(words, ' ')
 remember(seq, answer)
 wake_for_new_head(head, leader, paused, wokenAt)
 return answer`),
-  unschedule: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.countAhead, `local seq, id, read, stopped, never = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+  unschedule: joined(LIMITED.part8, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.countAhead, `local seq, id, read, stopped, never = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local missed, pausedAt = tonumber(ARGV[6]), ARGV[7]
 local replied, skipped = begin(seq, false, 'skipped')
 if replied then return replied end
@@ -3038,12 +3051,12 @@ call('ZREM', TICKS, id)
 count_ahead(field, 0)
 local had = call('HMGET', SCHEDULES, 'missed' .. field, 'overlapped' .. field, 'floor' .. field)
 answer = string.format('w %d %d ', whole(had[1]) or 0, whole(had[2]) or 0) .. (had[3] or '')
-call('HDEL', SCHEDULES, field, 'floor' .. field, 'missed' .. field, 'overlapped' .. field, 'paused' .. field)
+call('HDEL', SCHEDULES, field, 'floor' .. field, 'missed' .. field, 'overlapped' .. field, 'paused' .. field, 'since' .. field)
 end
 end
 remember(seq, answer)
 return answer`),
-  unzone: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, PARTS.isBefore, PARTS.placeBehind, `local most, score, after = tonumber(ARGV[1]), ARGV[2], ARGV[3]
+  unzone: joined(LIMITED.part8, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, PARTS.isBefore, PARTS.placeBehind, `local most, score, after = tonumber(ARGV[1]), ARGV[2], ARGV[3]
 local refused = read_meta(false)
 if refused then return refused end
 call('HLEN', JOBS); call('ZCARD', DEAD); call('ZCARD', ZONED)
@@ -3067,7 +3080,7 @@ out[#out + 1] = found[i + 1]
 end
 end
 return out`),
-  update: joined(LIMITED.part5, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.timeAt, PARTS.versionOf, LIMITED.restOf, `local enqueued
+  update: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.timeAt, PARTS.versionOf, LIMITED.restOf, `local enqueued
 local function due_of(envelope)
 return time_at(envelope, 10)
 end`, PARTS.readRecord, PARTS.record, PARTS.disown, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }
@@ -3112,7 +3125,9 @@ local due = call('ZSCORE', DUE, id)
 out[i] = due and not has_begun(id, tonumber(due)) and due or ''
 end
 return out`),
-  withdrawOccurrences: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, `local enqueued
+  withdrawOccurrences: joined(LIMITED.part7, PARTS.madeBy, `local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 2`, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, `local enqueued
 local function due_of(envelope)
 return time_at(envelope, 10)
 end
@@ -3194,7 +3209,7 @@ local answer = table.concat(counts, ',')
 if goes_on then answer = answer .. ' ' .. page[#page] .. ' ' .. page[#page - 1] end
 remember(seq, answer)
 return answer`),
-  zone: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local seq, version = sequence(ARGV[1]), ARGV[2]
+  zone: joined(LIMITED.part8, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local seq, version = sequence(ARGV[1]), ARGV[2]
 local replied, known, walk = begin(seq, false, 'zoneData', 'zoneWalk')
 if replied then return replied end
 local entries = {}
@@ -3211,7 +3226,7 @@ if known and version < known then call('HSET', META, 'zoneData', version) end
 if walk and version < string.match(walk, '^%S*') then call('HDEL', META, 'zoneWalk') end
 remember(seq, 'OK')
 return 'OK'`),
-  zoned: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, `local version, from, pass, most = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+  zoned: joined(LIMITED.part8, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, `local version, from, pass, most = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local refused, known, walk = read_meta(false, 'zoneData', 'zoneWalk')
 if refused then return refused end
 known, walk = known or '', walk or ''

@@ -9,7 +9,7 @@ export type LimitScriptName = Exclude<keyof typeof LIMITED_SOURCES, ScriptName> 
 export type AnyScriptName = ScriptName | LimitScriptName;
 
 /** Changes with every change of a script's arguments, so that two versions of the library on one client never share a name. */
-const VERSION = 5;
+const VERSION = 6;
 
 /** `limited` names the build for queues that use groups, priorities or limits. */
 export function commandName(script: AnyScriptName, limited = false): string {

@@ -10,7 +10,7 @@ import type { ScheduleRecord, ScheduleState } from './schedule-record.js';
 import type { FoundSchedule } from './schedule-search.js';
 
 /** A change of a schedule that was read: the record that follows, and what comes with it. */
-export type Change = Omit<TickRequest, 'id' | 'read' | 'ahead'>;
+export type Change = Omit<TickRequest, 'id' | 'read' | 'ahead' | 'since'>;
 
 /** The schedule after a change. */
 export interface Changed {
@@ -58,6 +58,7 @@ export class ScheduleWrite {
       ...change,
       id,
       read: stored?.text,
+      since: now,
       ahead: waitingAhead(follows.state, now).length,
       validBefore: validBefore === Infinity ? undefined : validBefore,
     };

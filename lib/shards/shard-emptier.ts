@@ -8,7 +8,7 @@ import type { ShardMarks } from './shard-marks.js';
 /** The answer of lib/lua/reshard/move-out.lua about one job. */
 const VALUES = 11;
 /** The answer of lib/lua/reshard/schedules-out.lua about one schedule. */
-const VALUES_OF_SCHEDULES = 8;
+const VALUES_OF_SCHEDULES = 9;
 const MOST_IDS = 200;
 const MOST_BYTES = 1024 * 1024;
 

@@ -135,7 +135,7 @@ export class Busy {
     rezone: () => this.session.call('rezone', [0, '{daily}old', '1-\n1', HOUR * 1e6, HOUR * 1e6 + 1, '\n1', '']),
     schedulesOut: () => this.shard.run('schedulesOut', this.session.key, ['', 1_000_000, 'daily']),
     schedulesIn: () =>
-      this.shard.run('schedulesIn', this.session.key, ['', 'other', '1', 'record', '{other}1', '1', '1', '', '1']),
+      this.shard.run('schedulesIn', this.session.key, ['', 'other', '1', 'record', '{other}1', '1', '1', '', '', '1']),
     schedulesOff: () => this.shard.run('schedulesOff', this.session.key, ['', 'daily']),
     waitingOccurrences: () => this.shard.run('waitingOccurrences', this.session.key, ['{daily}old', 'running']),
     schedules: () => this.shard.run('schedules', this.session.key, ['', 200, '', '']),

@@ -16,6 +16,7 @@ import { occurrenceItems } from '../../lib/recurring/occurrence-items.js';
 import { timesOf } from '../../lib/recurring/occurrence-times.js';
 import { decodeRecord, encodeRecord, rhythmOf } from '../../lib/recurring/schedule-record.js';
 import { planTick } from '../../lib/recurring/tick-plan.js';
+import { eventually } from '../helpers/eventually.js';
 import { TestSession } from './peer.js';
 import { HOUR } from './shard.js';
 import type { Shard } from './shard.js';
@@ -662,6 +663,36 @@ describe('an occurrence that was lost by a process that held nothing else', () =
     await shard.producer.unschedule(shard.queue, 's');
     expect(await ask(id, claim, 'm')).toBe('g');
     await peer.settle(claim, id, { verb: 'complete' });
+  });
+});
+
+describe('an occurrence of a schedule that was removed and made anew since', () => {
+  const ask = (id: string, claim: number, how: 'm' | 's' | 'w') =>
+    shard.run('beginOccurrence', shard.keys.session('none'), ['s', id, claim, how, parseOccurrenceId(id)!.at]);
+
+  it('and whose process died goes on, also beside another one and while the new schedule is paused', async () => {
+    const { producer, queue } = shard;
+    const make = () => producer.schedule(queue, 's', { cron: '0 0 1 1 *' }, 1);
+    await make();
+    const id = (await producer.triggerSchedule(queue, 's'))!;
+    const peer = shard.peer();
+    const lost = await peer.take(id);
+    expect(await ask(id, lost, 's')).toBe('g');
+    await shard.expire(lost);
+    await peer.step({ sweep: true });
+    await producer.unschedule(queue, 's');
+    await eventually(async () => expect(await shard.now()).toBeGreaterThan(parseOccurrenceId(id)!.at));
+    await make();
+    const other = (await producer.triggerSchedule(queue, 's'))!;
+    const runs = await peer.take(other);
+    expect(await ask(other, runs, 's')).toBe('g');
+    const { claim } = await peer.step({ quarantineLimit: 1 });
+    expect(await ask(id, claim, 's')).toBe('g');
+    await producer.pauseSchedule(queue, 's');
+    expect(await ask(id, claim, 'm')).toBe('g');
+    expect((await list()).schedules[0]).toMatchObject({ floor: other, missed: 0, overlapped: 0 });
+    await peer.settle(claim, id, { verb: 'complete' });
+    await peer.settle(runs, other, { verb: 'complete' });
   });
 });
 

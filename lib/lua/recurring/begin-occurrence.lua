@@ -36,14 +36,17 @@ end
 local holder = call('HGET', SCHEDULES, floor)
 if holder == occurrence then return 'g' end
 -- A lost lease says nothing of a handler, also where it is charged: its process may have died before that began. What began and is alive
--- has the floor; where its schedule is gone nobody knows, and it runs. So does what was interrupted, which has a record (withdraw.lua).
+-- has the floor; where its schedule is gone, or was made anew since, nobody knows, and it runs. So does what was interrupted, which has a
+-- record (withdraw.lua).
+local since, _, at = whole(call('HGET', SCHEDULES, 'since' .. field)), made_by(occurrence)
+local is_left = not known or (since and at < since)
+if is_left and text then return 'g' end
 local text = call('HGET', ATTEMPTS, occurrence)
 local charged, losses, snoozes = read_record(text)
 local has_begun = charged > losses or snoozes > 0
 -- A worker held it when its schedule was paused, so nobody found it where others wait. What was asked for since is not meant.
 local paused = whole(call('HGET', SCHEDULES, 'paused' .. field))
 if paused and tonumber(ARGV[5]) <= paused and not has_begun then asked = 'm' end
-if asked == 'm' and not known and text then return 'g' end
 if asked == 'm' then
   skip('missed')
   return 'm'

@@ -35,11 +35,8 @@ call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', D
 call('HLEN', SCHEDULES)
 -- One whose schedule is gone would never run otherwise, nor be taken back: it is a job like others.
 local function is_ahead(id)
-  local field, at = string.match(id, '^({[^}]*})(%w+)$')
-  if not field then return false end
-  local time = 0
-  for digit in string.gmatch(at, '%w') do time = time * 36 + tonumber(digit, 36) end
-  return time > now + moved and call('HEXISTS', SCHEDULES, field) == 1 and is_unbegun(id)
+  local field, time = made_by(id)
+  return field and time > now + moved and call('HEXISTS', SCHEDULES, field) == 1 and is_unbegun(id)
 end
 
 local from = place_behind(DUE, score, after)

@@ -6,7 +6,7 @@
 --       5 when it needs more occurrences (ms)   6 missed ones to count   7 from when on the record counts as changed (ms), or ''
 --       8 how many ids follow whose occurrences go (0..100)   9 how many of these, the first ones, were due: they go unless they have
 --       begun, and count as missed   10 of what was made due by then (ms of schedules) nothing begins that asks (begin-occurrence.lua), '' leaves that as
---       it is   11 how many occurrences are stored ahead by then   then these ids, then per new occurrence (at most 100): id, due ms, expiry (i<ms after due> or -; and ` @` with its place in
+--       it is; of a schedule that was not there when it is made   11 how many occurrences are stored ahead by then   then these ids, then per new occurrence (at most 100): id, due ms, expiry (i<ms after due> or -; and ` @` with its place in
 --       a queue with groups, as in enqueue.lua), content as lib/job/envelope.ts wrote it
 -- Reply w written, and per id that counts as missed when it goes 1 if it went, else 0; c the record has changed, or this comes too late;
 --       o some of the others to go do not wait any more, or have begun: then per id of them 1 if that is so, else 0, and nothing is
@@ -91,7 +91,7 @@ if answer == 'w' then
   call('ZADD', TICKS, ARGV[5], id)
   call('ZREM', PENDING, id)
   count_ahead(field, tonumber(ARGV[11]))
-  if pausedAt ~= '' then call('HSET', SCHEDULES, 'paused' .. field, pausedAt) end
+  if pausedAt ~= '' then call('HSET', SCHEDULES, (read == '' and 'since' or 'paused') .. field, pausedAt) end
   if missed > 0 then call('HSET', SCHEDULES, 'missed' .. field, missedBefore + missed) end
   local fields = { 'enqueued', (whole(enqueued) or 0) + created, 'skipped', (whole(skipped) or 0) + missed }
   if not since then fields[5], fields[6], fields[7], fields[8] = 'layout', LAYOUT, 'since', now end

@@ -15,7 +15,7 @@ call('ZCARD', TICKS); call('ZCARD', PENDING)
 for i = 2, #ARGV do
   local id, field = ARGV[i], '{' .. ARGV[i] .. '}'
   count_ahead(field, 0)
-  call('HDEL', SCHEDULES, field, 'floor' .. field, 'missed' .. field, 'overlapped' .. field, 'paused' .. field)
+  call('HDEL', SCHEDULES, field, 'floor' .. field, 'missed' .. field, 'overlapped' .. field, 'paused' .. field, 'since' .. field)
   call('ZREM', TICKS, id)
   call('ZREM', PENDING, id)
 end

@@ -18,7 +18,7 @@ end
 local function is_unbegun(id)
   local due = tonumber(call('ZSCORE', DUE, id) or nil)
   if not due or has_begun(id, due) then return false end
-  return call('HEXISTS', ATTEMPTS, id) == 0 or call('HGET', SCHEDULES, 'floor' .. string.match(id, '^({[^}]*})')) ~= id
+  return call('HEXISTS', ATTEMPTS, id) == 0 or call('HGET', SCHEDULES, 'floor' .. (made_by(id) or '')) ~= id
 end
 
 -- Takes back occurrences of a schedule that have not begun; the others go on.

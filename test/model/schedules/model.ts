@@ -27,6 +27,8 @@ interface Schedule {
   anchor: number;
   /** When that call was made. */
   calledAt: number;
+  /** When a schedule of this id was last made that was not there. */
+  readonly createdAt: number;
   /** All its times until then were made or counted as missed. */
   reached: number;
   made: number;
@@ -114,6 +116,7 @@ export class ScheduleModel {
         definition,
         anchor: definition.from ?? NaN,
         calledAt: this.now,
+        createdAt: this.now,
         ahead: [],
         gone: new Set(),
         reached: this.now,
@@ -498,6 +501,16 @@ export class ScheduleModel {
   #begin(job: Job): 'runs' | 'waits' | 'missed' | 'overlap' {
     const schedule = this.schedules.get(job.schedule);
     const { overlap } = job;
+    // Of another life of its schedule: nothing of the new one holds it up.
+    if (
+      overlap !== 'allow' &&
+      job.isLeft &&
+      job.hasBegun &&
+      schedule &&
+      job.at < schedule.createdAt &&
+      schedule.lastJob !== job.id
+    )
+      return 'runs';
     const isOver = job.next !== undefined && job.next <= this.now;
     const isFirst = schedule?.lastJob !== job.id;
     if (!job.isMoved && !job.hasBegun && this.#isMissed(job) && isFirst) return 'missed';
