@@ -402,20 +402,25 @@ call('HSET', FOLLOWUPS, occurrence, '!')
 end
 local holder = call('HGET', SCHEDULES, floor)
 if holder == occurrence then return 'g' end
+local text = call('HGET', ATTEMPTS, occurrence)
+local charged, losses, snoozes, _, limit = read_record(text)
 local since, _, at = whole(call('HGET', SCHEDULES, 'since' .. field)), made_by(occurrence)
 local is_left = not known or (since and at < since)
 if is_left and text then return 'g' end
-local text = call('HGET', ATTEMPTS, occurrence)
-local charged, losses, snoozes = read_record(text)
 local has_begun = charged > losses or snoozes > 0
 local paused = whole(call('HGET', SCHEDULES, 'paused' .. field))
-if paused and tonumber(ARGV[5]) <= paused and not has_begun then asked = 'm' end
+local is_paused = paused and tonumber(ARGV[5]) <= paused and not has_begun
+if is_paused then asked = 'm' end
+local is_there = #ARGV == 5 or is_paused
+for i = 6, #ARGV do is_there = is_there or call('HEXISTS', JOBS, ARGV[i]) == 1 or call('ZSCORE', COMPLETED, ARGV[i]) end
+if asked == 'm' and not is_there then return 'n' end
 if asked == 'm' then
 skip('missed')
 return 'm'
 end
 if holder and call('HEXISTS', JOBS, holder) == 1 and not call('ZSCORE', DEAD, holder) then
 if asked == 's' then skip('overlapped') end
+if asked == 'w' and losses > 0 and not has_begun and not limit then call('HDEL', ATTEMPTS, occurrence) end
 return 'b'
 end
 if known then call('HSET', SCHEDULES, floor, occurrence) end

@@ -1,8 +1,9 @@
 import type { DelayQueueLogger } from '../delay-queue.logger.js';
 import type { HandlerOutcome } from '../handlers/handler-outcome.js';
 import type { OccurrenceHeader } from '../job/occurrence-header.js';
-import { parseOccurrenceId } from '../job/job-id.js';
+import { occurrenceId, parseOccurrenceId } from '../job/job-id.js';
 import type { ShardStore } from '../redis/shard-store.js';
+import { laterThan } from './later-occurrences.js';
 import { SkippedOneByOne } from './skipped.js';
 
 /** How long an occurrence waits before it asks again whether the one before it has ended. */
@@ -86,10 +87,10 @@ export class OccurrenceGate {
     const { rules, now } = beginning;
     try {
       if (isMissed(beginning)) {
-        const answer = await this.#ask(schedule, beginning, 'm');
+        const answer = await this.#askMissed(schedule, beginning);
         if (answer === 'g') return undefined;
         if (answer === 'm') this.#report(schedule, at, 'missed');
-        return SKIPPED;
+        if (answer !== 'n') return SKIPPED;
       }
       if (rules.overlap === 'allow') return undefined;
       const isNewest = !(rules.nextDue !== undefined && rules.nextDue <= now);
@@ -111,8 +112,29 @@ export class OccurrenceGate {
     }
   }
 
-  async #ask(schedule: string, { id, claim, at, givenDueAt }: Beginning, what: 'm' | 's' | 'w'): Promise<unknown> {
-    return this.store.call('beginOccurrence', [schedule, id, claim, what, Math.max(at, givenDueAt)]);
+  async #ask(
+    schedule: string,
+    { id, claim, at, givenDueAt }: Beginning,
+    what: 'm' | 's' | 'w',
+    later: readonly string[] = [],
+  ): Promise<unknown> {
+    return this.store.call('beginOccurrence', [schedule, id, claim, what, Math.max(at, givenDueAt), ...later]);
+  }
+
+  /**
+   * With `missed: 'once'` it gives way to a later one only where there is one: the next one may have been cancelled, or taken back because
+   * the schedule has changed. That one is asked for first, and most often it is there.
+   *
+   * @returns also `n`: it is the latest one
+   */
+  async #askMissed(schedule: string, beginning: Beginning): Promise<unknown> {
+    const { missed, next, overlap } = beginning.rules;
+    if (missed !== 'once' || next === undefined) return this.#ask(schedule, beginning, 'm');
+    const answer = await this.#ask(schedule, beginning, 'm', [occurrenceId(schedule, next)]);
+    if (answer !== 'n') return answer;
+    const later = await laterThan(this.store, schedule, beginning.at, overlap);
+    if (later?.length === 0) return 'n';
+    return this.#ask(schedule, beginning, 'm', later);
   }
 
   #report(schedule: string, at: number, reason: 'missed' | 'overlap'): void {

@@ -142,7 +142,7 @@ class Planning {
       return;
     }
     // Those before one for which the policy decides so, whatever part of their jitter they have: it ends before the next time.
-    const sure = missed === 'once' ? await this.#latest(end) : this.now - Math.min(jitterMs, graceMs);
+    const sure = missed === 'once' ? await this.#latestThatRuns(end) : this.now - Math.min(jitterMs, graceMs);
     const newest = sure === undefined ? undefined : await this.#latest(Math.min(sure - 1, end));
     if (newest !== undefined) await this.#giveUp(newest - 1, left - 1);
   }
@@ -150,6 +150,13 @@ class Planning {
   async #latest(until: number): Promise<number | undefined> {
     await turn();
     return this.times.latest(this.#after, until);
+  }
+
+  /** One that is over gives way to the one before it, which is the latest that is still there. */
+  async #latestThatRuns(until: number): Promise<number | undefined> {
+    let at = await this.#latest(until);
+    while (at !== undefined && this.#over.has(at)) at = await this.#latest(at - 1);
+    return at;
   }
 
   /** Later than that is what was not made yet. */
@@ -199,7 +206,11 @@ class Planning {
 
   #isMissed(at: number, next: number | undefined): boolean {
     const { missed } = this.#definition;
-    if (missed === 'once') return next !== undefined && this.#dueOf(next) <= this.now;
+    if (missed === 'once') {
+      let instead = next;
+      while (instead !== undefined && this.#over.has(instead)) instead = this.#next(instead);
+      return instead !== undefined && this.#dueOf(instead) <= this.now;
+    }
     return missed === 'skip' && this.#dueOf(at) + this.#graceMs(next === undefined ? Infinity : next - at) < this.now;
   }
 

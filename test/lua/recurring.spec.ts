@@ -566,6 +566,19 @@ describe('the floor', () => {
     await shard.peer().settle(one, '{s}1', { verb: 'complete' });
   });
 
+  it('is not asked of one that gives way to later ones, of which none is there', async () => {
+    const one = await claimed(1);
+    const asks = (...later: string[]) =>
+      shard.run('beginOccurrence', shard.keys.session('none'), ['s', '{s}1', one, 'm', 1, ...later]);
+    expect(await asks('{s}2', '{s}3')).toBe('n');
+    expect((await list()).schedules[0]).toMatchObject({ missed: 0, floor: undefined });
+    await here.world.redis.hset(shard.key('jobs'), '{s}3', '1-,,,,,,,,,,,,,,\n1');
+    expect(await asks('{s}2', '{s}3')).toBe('m');
+    await here.world.redis.hdel(shard.key('jobs'), '{s}3');
+    await over(one, 1);
+    expect((await list()).schedules[0]).toMatchObject({ missed: 1 });
+  });
+
   it('is not given, and nothing ends, by a call that comes when another claim holds the occurrence', async () => {
     const one = await claimed(1);
     for (const how of ['m', 's', 'w'] as const) expect(await begin(1, one - 1, how)).toBe('l');
@@ -653,6 +666,26 @@ describe('an occurrence that was lost by a process that held nothing else', () =
     await peer.settle(claim, id, { verb: 'release', dueAt: 1 });
     expect(await shard.see(id)).toEqual({ state: 'none' });
     expect((await list()).schedules[0]).toMatchObject({ missed: 1 });
+  });
+
+  it('before it began waits for the one before it where others wait, and not in quarantine', async () => {
+    let before = '';
+    let runs = 0;
+    const { id, peer, again } = await lost('queue', async () => {
+      before = (await shard.producer.triggerSchedule(shard.queue, 's'))!;
+      runs = await shard.peer().take(before);
+      expect(await ask(before, runs, 'w')).toBe('g');
+    });
+    for (let turn = 0; turn < 2; turn++) {
+      const claim = turn === 0 ? await again() : await peer.take(id);
+      expect(await ask(id, claim, 'w')).toBe('b');
+      await peer.settle(claim, id, { verb: 'release', dueAt: (await shard.now()) + 1_000 });
+      await here.world.makeDue(shard.queue, id, 1);
+    }
+    await peer.settle(runs, before, { verb: 'complete' });
+    const claim = await peer.take(id);
+    expect(await ask(id, claim, 'w')).toBe('g');
+    await peer.settle(claim, id, { verb: 'complete' });
   });
 
   it('when it had begun begins again after a pause, and when its schedule is gone', async () => {

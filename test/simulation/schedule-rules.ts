@@ -213,6 +213,9 @@ export class ScheduleRules implements ScriptRules {
     const most = missed === 'skip' ? Math.min(graceMs, width) : missed === 'once' ? width - 1 : Infinity;
     // A job that was handed back has another due time than its own.
     if (due !== timeOf(id) || lateMs <= most + ROUNDING_MS) return;
+    // It gives way to a later one, if there is one: the next one may have been cancelled.
+    const next = `{${scheduleOf(id)!}}${(due + width).toString(36)}`;
+    if (missed === 'once' && this.oracle.peek('HEXISTS', `${this.#base}jobs`, next) === 0) return;
     this.oracle.report(
       'missed',
       `${id} begins on ${member.id} ${lateMs} ms late, though it is missed after ${most} ms`,

@@ -185,3 +185,12 @@ describe('what a tick counts as missed is what a look at each time says', () => 
     }
   });
 });
+
+it('of those that an outage has missed the latest one is made that was not cancelled', async () => {
+  const times = await timesOf({ everyMs: HOUR, anchor: START }, '');
+  const record = recordOf({ everyMs: HOUR }, START);
+  const state = { ...record.state, over: [START + 3 * HOUR, START + 4 * HOUR] };
+  const { occurrences, missed } = await planTick('s', { ...record, state }, times, START + 4.5 * HOUR);
+  expect(occurrences.map(({ at }) => (at - START) / HOUR)).toEqual([2, 5]);
+  expect(missed).toMatchObject({ count: 1, first: START + HOUR });
+});

@@ -277,6 +277,26 @@ describe('recurring jobs', () => {
     },
   );
 
+  it.each(['cancelled', 'taken back by a change'] as const)(
+    'that are late run all the same when no later one is there: it was %s',
+    async (how) => {
+      const { harness, producer, runs } = await start(() => undefined);
+      const timeOf = (second: number) => START + second * 1_000;
+      await producer.schedule('report', 's', { every: '20s' }, null);
+      if (how === 'cancelled') {
+        for (const second of [40, 60]) await producer.cancel('report', `{s}${timeOf(second).toString(36)}`);
+      } else {
+        await harness.setNow(timeOf(30));
+        await producer.schedule('report', 's', { cron: '0 0 1 1 *' }, null);
+      }
+      await harness.setNow(timeOf(70));
+      await harness.runDue();
+      expect(runs.map(({ job }) => job.schedule!.at.getTime())).toEqual([timeOf(20)]);
+      const [{ counts }] = (await producer.listSchedules('report')).schedules as [ScheduleSnapshot];
+      expect(counts.missed).toBe(0);
+    },
+  );
+
   it('that nobody has made count as missed by a pause also while their jitter lasts', async () => {
     const { harness, producer, runs } = await start(() => undefined);
     await producer.schedule('report', 's', { every: '1h' }, null, { jitter: '50m', missed: 'all', limit: 8 });

@@ -98,6 +98,7 @@ export class ScheduleModel {
   readonly events: string[] = [];
   /** Ids that a schedule made by itself, and that were not taken back: none is made twice. */
   readonly #made = new Set<string>();
+  readonly #backfilled = new Set<string>();
   readonly #jitters = new Map<string, number>();
   now = 0;
 
@@ -152,7 +153,8 @@ export class ScheduleModel {
     for (const job of waiting) this.#takeBack(job);
     if (running) for (const job of this.#ofSchedule(id)) if (job.state === 'running') job.isCancelled = true;
     for (const job of this.#ofSchedule(id)) job.isLeft = true;
-    for (const made of this.#made) if (made.startsWith(`{${id}}`)) this.#made.delete(made);
+    for (const set of [this.#made, this.#backfilled])
+      for (const made of set) if (made.startsWith(`{${id}}`)) set.delete(made);
     return waiting.length;
   }
 
@@ -200,6 +202,7 @@ export class ScheduleModel {
     const times = between(schedule, from - 1, Math.min(to, this.now));
     for (const at of times) {
       const job = occurrenceIdOf(id, at);
+      this.#backfilled.add(job);
       if (this.jobs.has(job)) this.events.push('backfill: was there');
       else this.#create(id, job, at, schedule.definition, { isExtra: true, overlap: 'allow', next: undefined });
     }
@@ -388,10 +391,9 @@ export class ScheduleModel {
     const { missed, most } = definition;
     const left = Math.max(0, (definition.limit ?? Infinity) - schedule.made);
     const over = notGone(schedule, schedule.reached, this.now).slice(0, left);
-    const latest = between(schedule, schedule.reached, this.now).at(-1);
     const isMissed = (at: number, n: number) => {
-      // A newer time takes its place, also one that is gone.
-      if (missed === 'once') return n < over.length - 1 || (over.length < left && latest !== undefined && at < latest);
+      // A newer time takes its place, unless that is gone.
+      if (missed === 'once') return n < over.length - 1;
       if (missed === 'all') return n < over.length - most;
       const isLast = n + 1 === left;
       return at + this.#graceMs(schedule, at, isLast) < this.now;
@@ -523,11 +525,25 @@ export class ScheduleModel {
     return 'runs';
   }
 
-  #isMissed({ isExtra, definition, next, at, due }: Job): boolean {
+  #isMissed(job: Job): boolean {
+    const { isExtra, definition, next, at, due } = job;
     if (isExtra) return false;
     const { missed, graceMs } = definition;
-    if (missed === 'once') return next !== undefined && next <= this.now;
+    if (missed === 'once') return next !== undefined && next <= this.now && this.#hasLater(job);
     return missed === 'skip' && due.seen! + Math.min(graceMs, next === undefined ? Infinity : next - at) < this.now;
+  }
+
+  /** Is one there, or to be made, that takes the place of this one? Where its schedule is gone nothing tells. */
+  #hasLater({ schedule: id, at, next, overlap }: Job): boolean {
+    const schedule = this.schedules.get(id);
+    if (!schedule || this.jobs.has(occurrenceIdOf(id, next!))) return true;
+    const own = between(schedule, at, this.now);
+    if (own.some((time) => schedule.lastJob === occurrenceIdOf(id, time))) return true;
+    if (!schedule.paused && notGone(schedule, Math.max(at, schedule.reached), this.now).length > 0) return true;
+    const isNamed = (occurrence: string) => this.#made.has(occurrence) || this.#backfilled.has(occurrence);
+    return own
+      .map((time) => occurrenceIdOf(id, time))
+      .some((occurrence) => this.jobs.has(occurrence) || (overlap === 'allow' && isNamed(occurrence)));
   }
 
   #skip(id: string, reason: 'missed' | 'overlap', times: readonly number[]): void {
