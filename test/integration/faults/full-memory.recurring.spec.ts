@@ -33,6 +33,24 @@ describe('on a Redis that is full, a schedule', () => {
     expect(schedules).toMatchObject([{ id: 's', everyMs: 3_600_000, paused: false }]);
   });
 
+  it('is not paused, and nothing of it goes; it is removed all the same', async () => {
+    const { producer, inspector } = await here.start({ options: { consume: false } });
+    await producer.schedule('pauses', 's', { every: '1h' }, 1);
+    await producer.triggerSchedule('pauses', 's');
+    const before = await timesIn('pauses', 1);
+    await fill();
+    const error = await errorOf(producer.pauseSchedule('pauses', 's'));
+    expect(error).toBeInstanceOf(RedisFullError);
+    expect(error).toMatchObject({ message: expect.stringMatching(/pauseSchedule.*maxmemory/s), retryable: true });
+    expect(await timesIn('pauses', 1)).toEqual(before);
+    expect((await producer.listSchedules('pauses')).schedules).toMatchObject([
+      { paused: false, counts: { missed: 0 } },
+    ]);
+    expect(await producer.unschedule('pauses', 's')).toMatchObject({ outcome: 'removed', occurrences: 2 });
+    expect(await inspector.counts('pauses')).toMatchObject({ schedules: 0, due: 0, delayed: 0 });
+    await empty();
+  });
+
   it('that its group would bring to another shard is in one of the two, with its occurrences, once there is room and it is declared again', async () => {
     const queue = 'goes';
     const { producer } = await here.start({ options: { consume: false, queues: { [queue]: { shards: 2 } } } });
