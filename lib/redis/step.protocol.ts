@@ -66,8 +66,10 @@ export interface AttemptsRecord {
 }
 
 export interface StepReply {
-  /** Server time in ms. */
+  /** Server time in whole ms, by which jobs are due. */
   readonly now: number;
+  /** The same with its fraction. */
+  readonly exactNow: number;
   /** The token of `jobs`; 0 without any. */
   readonly claim: number;
   /** Due time of the first job left, or undefined. */
@@ -187,7 +189,7 @@ export function stepArgs(request: StepRequest, worker: string): (string | number
 
 export function parseStep(raw: unknown): StepReply {
   const [
-    now,
+    micros,
     claim,
     head,
     firstLease,
@@ -218,7 +220,8 @@ export function parseStep(raw: unknown): StepReply {
     string,
   ];
   return {
-    now,
+    now: Math.floor(micros / 1_000),
+    exactNow: micros / 1_000,
     claim,
     head: head < 0 ? undefined : head,
     firstLease: firstLease < 0 ? undefined : firstLease,

@@ -1,6 +1,7 @@
 import { isCut } from '../redis/step.protocol.js';
 import type { StepReply } from '../redis/step.protocol.js';
 import { random } from '../time-and-randomness.js';
+import { Departures } from './departures.js';
 
 /** The longest sleep of a worker: wake-ups may be lost, so they are never the only source. */
 const REREAD_MS = 5_000;
@@ -25,8 +26,7 @@ export class PollSchedule {
   #sweptAt = -Infinity;
   #sweepAt = 0;
   #idle = 0;
-  /** Server time minus monotonic time: never more than it is, unless one of the clocks was changed or drifts. */
-  #serverAhead = -Infinity;
+  readonly #departures = new Departures();
   readonly #rereadMs: number;
   readonly #sweepEveryMs: number;
 
@@ -79,7 +79,7 @@ export class PollSchedule {
     hadSlots = true,
     mayRest = false,
   ): boolean | undefined {
-    this.#learn(reply.now, sentAt, arrivedAt);
+    this.#departures.learn(reply.exactNow, sentAt, arrivedAt);
     const { isLeader } = reply;
     const idle = (this.#idle = reply.idle ?? this.#idle);
     // All idle processes but one are backups. A random delay keeps them from polling at one moment.
@@ -94,7 +94,7 @@ export class PollSchedule {
     }
     let at = arrivedAt + this.#rereadMs + (isLeader ? 0 : random() * 20 * idle);
     const heard = reply.head !== undefined && !reply.paused;
-    const headAt = heard ? Math.max(arrivedAt, reply.head - this.#serverAhead) : Infinity;
+    const headAt = heard ? Math.max(arrivedAt, this.#departures.for(reply.head)) : Infinity;
     if (!asked) {
       // A step that claimed nothing must not postpone the next claim, unless that time has passed and no slot is free.
       // It may advance it: a job that it just retried can be the new head, which the claim on the other session read
@@ -115,15 +115,5 @@ export class PollSchedule {
     at = Math.min(at, headAt + (isCut(reply) ? 0 : late));
     this.at = Math.min(at, this.#sweepAt);
     return false;
-  }
-
-  /**
-   * At some moment between these two it was `serverNow` there, in whole ms. By its last answer alone a worker would sleep for up to a ms, and
-   * for as long as the answer was on its way, beyond the due time. So the answer that came soonest after a ms had begun there is believed until
-   * one contradicts it. This may be the answer to a step that left too early and claimed nothing: the next one leaves when the head is due.
-   */
-  #learn(serverNow: number, sentAt: number, arrivedAt: number): void {
-    const least = serverNow - arrivedAt;
-    if (this.#serverAhead < least || this.#serverAhead >= serverNow + 1 - sentAt) this.#serverAhead = least;
   }
 }

@@ -7,6 +7,7 @@ const NOW = 1_800_000_000_000;
 function reply(more: Partial<StepReply>): StepReply {
   return {
     now: NOW,
+    exactNow: more.now ?? NOW,
     claim: 0,
     head: undefined,
     firstLease: undefined,
@@ -43,40 +44,38 @@ describe('when a worker looks next', () => {
   };
 
   it.each([
-    ['comes later', 20, 1_030],
+    ['comes later', 20, 1_030.05],
     ['is due', -5, 1_010],
   ])(
     'is when the head that a step has left %s, also if that step only settled during the claim of the other session',
     (_, inMs, at) => {
       const look = afterAnEmptyClaim();
       look.answered(reply({ head: NOW + inMs }), 1_010, 1_010, false, false, true);
-      expect(look.at).toBe(at);
+      expect(look.at).toBeCloseTo(at);
     },
   );
 
-  it('is when the head is due by the answer that knows the time of the server best', () => {
+  it('is so early that a step is there when the head is due, by the quickest way there that was seen', () => {
     const look = swept();
-    // Of the ms that is over by now the server does not say how much was left.
-    look.answered(reply({}), 999.6, 1_000.2, true, false);
-    look.answered(reply({ now: NOW + 50, head: NOW + 70 }), 1_050.3, 1_050.9, true, false);
-    expect(look.at).toBeCloseTo(1_070.2);
+    look.answered(reply({ exactNow: NOW + 0.4 }), 999, 1_000.2, true, false);
+    look.answered(reply({ now: NOW + 50, exactNow: NOW + 50.3, head: NOW + 70 }), 1_049.3, 1_050.6, true, false);
+    // On that way a step of 999 would have been there at NOW.
+    expect(look.at).toBeCloseTo(1_069.05);
   });
 
   it('is when the head is certainly due, after a step that left too early', () => {
     const look = swept();
-    look.answered(reply({ head: NOW + 50 }), 999.6, 1_000.2, true, false);
-    expect(look.at).toBeCloseTo(1_050.2);
+    look.answered(reply({ exactNow: NOW + 0.4, head: NOW + 50 }), 999.6, 1_000.2, true, false);
+    expect(look.at).toBeCloseTo(1_049.25);
     // The clocks drift apart.
-    look.answered(reply({ now: NOW + 49, head: NOW + 50 }), 1_050.2, 1_050.6, true, false);
-    expect(look.at).toBeCloseTo(1_051.6);
-    look.answered(reply({ now: NOW + 50, head: NOW + 90 }), 1_051.6, 1_052, true, false);
-    expect(look.at).toBeCloseTo(1_091.6);
+    look.answered(reply({ now: NOW + 49, exactNow: NOW + 49.9, head: NOW + 50 }), 1_049.6, 1_049.7, true, false);
+    expect(look.at).toBeCloseTo(1_049.75);
   });
 
   it('is at once for a head that has become due while the answer was on its way', () => {
     const look = swept();
     look.answered(reply({ head: NOW + 50 }), 999.6, 1_000.2, true, false);
-    look.answered(reply({ now: NOW + 49, head: NOW + 50 }), 1_049, 1_050.6, true, false);
+    look.answered(reply({ now: NOW + 49, exactNow: NOW + 49.5, head: NOW + 50 }), 1_049, 1_050.6, true, false);
     expect(look.at).toBe(1_050.6);
   });
 
