@@ -1,6 +1,6 @@
 // A worker in a process of its own, which kills itself by SIGKILL at one point of its talk with Redis. Imports the built package by its name.
 // Its environment: PROGRAM = { connection, prefix, queue, runs, killAt }. `killAt`: an even number n kills it before it sends its n/2-th
-// message, an odd one when the answer to it has come. Each run is noted in the list `runs` of Redis.
+// message, an odd one when an answer comes after that. Each run is noted in the list `runs` of Redis.
 import 'reflect-metadata';
 import { Socket } from 'node:net';
 import { Injectable, Module } from '@nestjs/common';
@@ -14,11 +14,11 @@ const die = () => process.kill(process.pid, 'SIGKILL');
 let sent = 0;
 const [write, push] = ['write', 'push'].map((name) => Reflect.get(Socket.prototype, name));
 Socket.prototype.write = function (...args) {
-  if (this.remotePort !== undefined && ++sent * 2 === killAt) die();
+  if (this.remotePort !== undefined && ++sent * 2 >= killAt) die();
   return write.apply(this, args);
 };
 Socket.prototype.push = function (...args) {
-  if (sent * 2 + 1 === killAt) die();
+  if (sent * 2 + 1 >= killAt) die();
   return push.apply(this, args);
 };
 
