@@ -2916,7 +2916,7 @@ end
 remember(seq, answer)
 local isWritten = string.sub(answer, 1, 1) == 'w'
 if isWritten then mark_changed() end
-if isWritten and #ARGV >= first then wake_for_new_head(head, leader, paused, wokenAt) end
+if isWritten and (#ARGV >= first or nGone > 0) then wake_for_new_head(head, leader, paused, wokenAt) end
 return answer`),
   ticks: joined(LIMITED.part8, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, PARTS.changedAt, `local refused, paused, publishingPaused, since = read_meta(false, 'paused', 'publishingPaused', 'since')
 if refused then return refused end
@@ -3143,7 +3143,14 @@ end
 local function base_of(place)
 return exact(place - place % 16 + 9)
 end
-local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.free, LIMITED.checkGroups, PARTS.readRecord, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
+local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.free, LIMITED.checkGroups, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
+return (tonumber(score) or 0) >= now + 415000
+end
+local function is_fresh(score)
+return tonumber(score) <= now + 10000 or is_long(score)
+end`, PARTS.wake, `local function head_of_due()
+return moment()
+end`, PARTS.mustWake, PARTS.wakeForNewHead, LIMITED.wakeForRoom, PARTS.readRecord, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
 call('HDEL', ERRORS, ...)
 end
@@ -3154,6 +3161,7 @@ end`, PARTS.eraseUnfinished, `local INTERRUPTED_MS = 20`, PARTS.hasBegun, PARTS.
 local replied, skipped = begin(seq, false, 'skipped')
 if replied then return replied end
 check_groups()
+local head = moment()
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
 call('HLEN', SCHEDULES)
 local wanted, named, latest_due = {}, 6 + 4 * schedules, -math.huge
@@ -3213,6 +3221,7 @@ if all > 0 then call('HSET', META, 'skipped', (whole(skipped) or 0) + all) end
 local answer = table.concat(counts, ',')
 if goes_on then answer = answer .. ' ' .. page[#page] .. ' ' .. page[#page - 1] end
 remember(seq, answer)
+wake_for_room(head)
 return answer`),
   zone: joined(LIMITED.part8, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local seq, version = sequence(ARGV[1]), ARGV[2]
 local replied, known, walk = begin(seq, false, 'zoneData', 'zoneWalk')

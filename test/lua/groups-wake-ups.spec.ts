@@ -75,6 +75,26 @@ describe('the leader and two idle processes are woken', () => {
     expect(await woken()).toEqual(['leader', 'b', 'c']);
   });
 
+  it.each([
+    ['pause', (queue: string) => shard.producer.pauseSchedule(queue, 's')],
+    ['removal', (queue: string) => shard.producer.unschedule(queue, 's')],
+  ])('when the %s of a schedule takes back the occurrence that its group waits for', async (_, takeBack) => {
+    const { producer, queue } = shard;
+    await limit('groupCount:1 block:1');
+    await producer.schedule(queue, 's', { cron: '0 0 1 1 *' }, 1, { group: 'a' });
+    const id = (await producer.triggerSchedule(queue, 's'))!;
+    await peers.busy.settle(await takeOne(), id, {
+      verb: 'release',
+      dueAt: (await shard.now()) + HOUR,
+      unbegun: true,
+    });
+    await store('a', 'B');
+    await peers.busy.claim(1, { claimInFlight: true });
+    await woken();
+    await takeBack(queue);
+    expect(await woken()).toEqual(['leader', 'b', 'c']);
+  });
+
   it('when a limit is taken away', async () => {
     await limit('count:1');
     await store(undefined, 'A', 'B');

@@ -100,5 +100,5 @@ end
 remember(seq, answer)
 local isWritten = string.sub(answer, 1, 1) == 'w'
 if isWritten then mark_changed() end
-if isWritten and #ARGV >= first then wake_for_new_head(head, leader, paused, wokenAt) end
+if isWritten and #ARGV >= first then wake_for_new_head(head, leader, paused, wokenAt) end --#limits if isWritten and (#ARGV >= first or nGone > 0) then wake_for_new_head(head, leader, paused, wokenAt) end
 return answer

@@ -16,6 +16,8 @@
 --#include envelope
 --#if limits
 --#include groups
+--#include changed
+--#include wake
 --#end
 --#include record
 --#include session
@@ -28,7 +30,10 @@ local seq, most, schedules = sequence(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV
 local replied, skipped = begin(seq, false, 'skipped')
 if replied then return replied end
 
---#limits check_groups()
+--#if limits
+check_groups()
+local head = moment()
+--#end
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
 call('HLEN', SCHEDULES)
 local wanted, named, latest_due = {}, 6 + 4 * schedules, -math.huge
@@ -92,4 +97,5 @@ if all > 0 then call('HSET', META, 'skipped', (whole(skipped) or 0) + all) end
 local answer = table.concat(counts, ',')
 if goes_on then answer = answer .. ' ' .. page[#page] .. ' ' .. page[#page - 1] end
 remember(seq, answer)
+--#limits wake_for_room(head)
 return answer
