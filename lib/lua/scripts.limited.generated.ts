@@ -2657,7 +2657,10 @@ nQuarantined = nQuarantined + 1
 else
 local n = #started
 bytes = bytes + #envelope
-if bytes > byteLimit and n > 0 then break end
+if bytes > byteLimit and n > 0 then
+byteLimit = 0
+break
+end
 started[n + 1] = id
 limits.expired[id] = has_expired(envelope, now)
 if index == QUARANTINE then losses = select(2, read_record(text)) end
@@ -2816,7 +2819,7 @@ end
 if #write > 0 then call('HSET', META, unpack(write)) end
 if woken == true then wake(leader, me) elseif woken then tell(woken) end
 local roles = (leader == me and 'w' or '') .. (isolator == me and 'v' or '') .. (paused and 'p' or '')
-.. ((not since or IN_DOUBT) and 'n' or '')
+.. ((not since or IN_DOUBT) and 'n' or '') .. (byteLimit == 0 and 'c' or '')
 roles = roles .. (limits.counts and 'l' or '')
 head = head and math.max(0, math.min(head, 9e15)) or -1
 local jobs = joins and table.concat(batch, '\\30') or batch

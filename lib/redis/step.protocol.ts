@@ -81,6 +81,8 @@ export interface StepReply {
   readonly paused: boolean;
   /** Nothing was stored of the shard before; or perhaps nothing, when a copy of the call may have come first. */
   readonly isNew: boolean;
+  /** The claim left due jobs behind because of their size. */
+  readonly isCut: boolean;
   /** Claims count for limits of the queue: no job is given for which no slot is free. */
   readonly isLimited: boolean;
   /** Sleepers; undefined when not looked at. */
@@ -98,11 +100,6 @@ export interface StepReply {
   readonly superseded: readonly string[];
   /** When nothing runs and nothing is due soon: what the key of changes held, and until when (server ms) nothing comes by itself. */
   readonly quiet: { readonly held: string; readonly until: number } | undefined;
-}
-
-/** Did the claim leave due jobs behind because of their size? */
-export function isCut({ jobs, head, now, paused }: StepReply): boolean {
-  return jobs.length > 0 && !paused && head !== undefined && head <= now;
 }
 
 /** A claim keeps the prefix of its jobs that fits: larger answers would hold up everybody else's. */
@@ -229,6 +226,7 @@ export function parseStep(raw: unknown): StepReply {
     mayIsolate: roles.includes('v'),
     paused: roles.includes('p'),
     isNew: roles.includes('n'),
+    isCut: roles.includes('c'),
     isLimited: roles.includes('l'),
     idle: idle < 0 ? undefined : idle,
     quarantined,

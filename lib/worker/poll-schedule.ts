@@ -1,4 +1,3 @@
-import { isCut } from '../redis/step.protocol.js';
 import type { StepReply } from '../redis/step.protocol.js';
 import { random } from '../time-and-randomness.js';
 import { Departures } from './departures.js';
@@ -111,8 +110,9 @@ export class PollSchedule {
       this.at = arrivedAt + Math.max(this.#rereadMs, restMs);
       return true;
     }
-    // A claim that was cut for its size left due jobs behind: claim again without the delay of a backup.
-    at = Math.min(at, headAt + (isCut(reply) ? 0 : late));
+    // A claim that was cut left due jobs behind: claim again without the delay of a backup.
+    const cut = reply.jobs.length > 0 && heard && reply.head <= reply.now;
+    at = Math.min(at, headAt + (cut ? 0 : late));
     this.at = Math.min(at, this.#sweepAt);
     return false;
   }

@@ -4,7 +4,7 @@ import { OncePerTurn } from '../once-per-turn.js';
 import { Rest } from '../redis/rest.js';
 import { performance } from '../time-and-randomness.js';
 import type { Session } from '../redis/session.js';
-import { isCut, type StepReply } from '../redis/step.protocol.js';
+import type { StepReply } from '../redis/step.protocol.js';
 import { Alarm } from './alarm.js';
 import { BoundedWait } from './bounded-wait.js';
 import { ClaimedJobs } from './claimed-jobs.js';
@@ -267,7 +267,7 @@ export class ShardWorker implements IsolationMember, SlotUser {
     this.jobs.receive(request, reply, ask, arrivedAt, this.#stopping);
     if (reply.paused) this.jobs.prefetched.release(arrivedAt);
     this.next.turn.answered(request, reply);
-    if ((request.limit > reply.jobs.length && !isCut(reply)) || this.next.isBarred) this.onEmpty?.();
+    if ((request.limit > reply.jobs.length && !reply.isCut) || this.next.isBarred) this.onEmpty?.();
     this.onEnded?.();
     this.#wait.look();
     this.#pump();

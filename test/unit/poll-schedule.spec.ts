@@ -15,6 +15,7 @@ function reply(more: Partial<StepReply>): StepReply {
     mayIsolate: false,
     paused: false,
     isNew: false,
+    isCut: false,
     isLimited: false,
     idle: 0,
     quarantined: 0,

@@ -50,7 +50,10 @@ local function take(index, ids, scores)
     else
       local n = #started
       bytes = bytes + #envelope
-      if bytes > byteLimit and n > 0 then break end
+      if bytes > byteLimit and n > 0 then
+        byteLimit = 0 -- Said in the reply.
+        break
+      end
       started[n + 1] = id
       --#limits limits.expired[id] = has_expired(envelope, now)
       if index == QUARANTINE then losses = select(2, read_record(text)) end
