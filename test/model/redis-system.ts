@@ -34,8 +34,9 @@ export class RedisSystem extends StoreSystem {
 
   async advance(ms: number, held: readonly ClaimedJob[]): Promise<void> {
     await later(this.world, this.queue, ms);
-    // What release() puts a job back to.
-    for (const { job } of held) job.dueAt.setTime(job.dueAt.getTime() - ms);
+    // What release() puts a job back to. Each read of it is a Date of its own, so the job gets another one to read.
+    for (const { job } of held)
+      Object.defineProperty(job, 'dueAt', { value: new Date(job.dueAt.getTime() - ms), configurable: true });
     this.shift += ms;
     this.fastForward(ms);
   }
