@@ -539,7 +539,9 @@ export class ScheduleModel {
     if (!schedule || this.jobs.has(occurrenceIdOf(id, next!))) return true;
     const own = between(schedule, at, this.now);
     if (own.some((time) => schedule.lastJob === occurrenceIdOf(id, time))) return true;
-    if (!schedule.paused && notGone(schedule, Math.max(at, schedule.reached), this.now).length > 0) return true;
+    const isAtLimit = schedule.made >= (schedule.definition.limit ?? Infinity);
+    const makesMore = !schedule.paused && !isAtLimit;
+    if (makesMore && notGone(schedule, Math.max(at, schedule.reached), this.now).length > 0) return true;
     const isNamed = (occurrence: string) => this.#made.has(occurrence) || this.#backfilled.has(occurrence);
     return own
       .map((time) => occurrenceIdOf(id, time))
