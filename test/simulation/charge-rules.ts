@@ -123,19 +123,19 @@ export class ChargeRules implements ScriptRules {
 
   /**
    * Where several jobs ran, any of them may have ended the process. Excused: it was settled, which was lost with the tail; or its process
-   * was frozen and never started it; or the other ones began while a first copy of its claim was refused, and the next one, which says the
-   * same, was on its way; or they began when its lease, which nothing renews, was over for its process: Redis may have it for longer, where
-   * its clock was ahead.
+   * was frozen and never started it; or the other ones began when its claim, which says that it is alone, had left, and had not come or was
+   * never answered: until then the process does not know what to take the mark from; or they began when its lease, which nothing renews,
+   * was over for its process: Redis may have it for longer, where its clock was ahead.
    */
   #judgeTogether(claim: ClaimHistory, id: string, { losses }: StoredAttempts): void {
     const { member, number, queue } = claim;
     if (!member || losses >= FREE_LOSSES) return;
-    const run = member.runOf(queue, id);
-    if (run ? claim.jobs.get(id)?.isOutcomeLost : wasFrozen(claim)) return;
+    const own = member.runOf(queue, id);
+    if (own ? claim.jobs.get(id)?.isOutcomeLost : wasFrozen(claim)) return;
     for (const run of member.unfinished) {
       const other = run.id;
       if (other === id || this.#isForgotten(run)) continue;
-      if (claim.askedAt < run.startedAt && run.startedAt < claim.at) continue;
+      if (claim.sentAt < run.startedAt && (run.startedAt < claim.at || !own)) continue;
       if (!claim.isKept && claim.renewedAt + claim.leaseMs < run.startedAt) continue;
       this.oracle.report('chargedTogether', `${id} was charged the loss of ${number} of ${member.id}, where ${other} ran as well`); // prettier-ignore
       return;
@@ -149,8 +149,8 @@ export class ChargeRules implements ScriptRules {
 
   /**
    * Nobody is charged for a job that its process never started, as far as the process could tell: its session went on, and was not
-   * refused. Excused: it was frozen, so that the answer came when the lease was over; or it has handed the job back, and that was lost with
-   * the tail, or told to a master that had been deposed; or it asks whether an occurrence may begin, and was cut off before it was told.
+   * refused. Excused: it was frozen, so that the answer came when the lease was over; or it has handed the job back, or another one took
+   * it back, which it was told, and that was lost with the tail, or told to a master that had been deposed; or it asks whether an occurrence may begin, and was cut off before it was told.
    */
   #judgeForNobody(claim: ClaimHistory, id: string): void {
     const { member, number, queue, at, session, call, jobs } = claim;
@@ -159,7 +159,8 @@ export class ChargeRules implements ScriptRules {
     if (run && run.startedAt >= at) return;
     const last = this.oracle.sessions.of(session)?.accepted;
     if (wasFrozen(claim) || last === undefined || last <= call) return;
-    if (this.oracle.schedules.isHeldBack(id) && this.simulation.troubles.wellSince(member.process.name) > at) return;
+    if (this.oracle.schedules.isHeldBack(id, at) && this.simulation.troubles.wellSince(member.process.name) > at)
+      return;
     this.oracle.report('chargedForNobody', `${id} was charged a loss under ${number} of ${member.id}, which never started it and went on`); // prettier-ignore
   }
 

@@ -162,14 +162,17 @@ export class Member {
   #count(queue: string, change: number): void {
     const before = this.running(queue);
     const after = before + change;
-    if (Math.max(before, after) >= this.#slots(queue)) {
-      this.#lastFullAt.set(queue, this.process.world.engine.now);
-    }
+    this.holds(queue, Math.max(before, after));
     this.#running.set(queue, after);
   }
 
+  /** So many of its slots are taken now. */
+  holds(queue: string, jobs: number): void {
+    if (jobs >= this.slots(queue)) this.#lastFullAt.set(queue, this.process.world.engine.now);
+  }
+
   /** A batch waits until it is full, and so leaves slots free on purpose: only without any it has certainly room. */
-  #slots(queue: string): number {
+  slots(queue: string): number {
     if (!isPlain(queue)) return 1;
     const { concurrency } = this.configuration;
     return queue === 'jobs' ? (this.#resizes.at(-1)?.to ?? concurrency) : concurrency;
@@ -177,7 +180,7 @@ export class Member {
 
   /** `setConcurrency()` of `jobs`. */
   resized(to: number, calls: ReadonlyMap<string, number>): void {
-    this.#resizes.push({ from: this.#slots('jobs'), to, calls });
+    this.#resizes.push({ from: this.slots('jobs'), to, calls });
     this.#lastFullAt.set('jobs', this.process.world.engine.now);
   }
 
@@ -186,7 +189,7 @@ export class Member {
    * and waited to be sent.
    */
   mostRunning(queue: string, claim: ClaimHistory | undefined): number {
-    let most = this.#slots(queue);
+    let most = this.slots(queue);
     if (queue !== 'jobs') return most;
     for (const { from, to, calls } of this.#resizes.toReversed()) {
       const isLater = claim?.queue === queue && claim.before > (calls.get(claim.session) ?? 0);
@@ -198,7 +201,7 @@ export class Member {
 
   /** Simulated ms since when it has had a free slot; in the future while it has none. */
   freeSince(queue: string): number {
-    if (this.running(queue) >= this.#slots(queue)) return Infinity;
+    if (this.running(queue) >= this.slots(queue)) return Infinity;
     const asks = queue === 'pulled' ? this.pullsSince : queue === TAKEN ? this.takesSince : this.bootedAt + 1_000;
     return Math.max(this.#lastFullAt.get(queue) ?? 0, asks);
   }
@@ -291,6 +294,8 @@ export class Fleet {
       },
       (error: unknown) => {
         this.world.engine.trace('boot failed', member.id, String(error));
+        // An operator whose change of the number was never answered reads here that it was made.
+        if (error instanceof Error && 'stored' in error) this.shards = Number(error.stored);
         this.kill(member);
         this.reboot(member, 1_000);
       },

@@ -42,8 +42,8 @@ export interface JobHistory {
   moveInDoubtAt: number | undefined;
   /** The `due` key of the shard that a move took it from. */
   reservedIn: string | undefined;
-  /** The `due` key of the shard that it was moved to, the writes of the server when that stored it, and whether it had no replica then. */
-  takenOver: { readonly shard: string; readonly at: number; readonly isOnlyThere: boolean } | undefined;
+  /** Where a move put it last. */
+  takenOver: TakenOver | undefined;
   /** It was rescheduled while it was moved; see MoveRules. */
   isInBothQueues: boolean;
   /** How often a run of it was completed and it was to run once more: a call had come while it ran. */
@@ -76,6 +76,16 @@ export interface VersionHistory {
   excuse: string | undefined;
 }
 
+interface TakenOver {
+  readonly shard: string;
+  /** Writes of the server then. */
+  readonly at: number;
+  /** No replica has it. */
+  readonly isOnlyThere: boolean;
+  /** By a move that goes on. */
+  readonly isMoving: boolean;
+}
+
 interface FormerLife {
   /** Writes of the server when it ended. */
   readonly overAt: number;
@@ -94,8 +104,6 @@ export interface ClaimHistory {
   readonly call: number;
   /** The call before that one. */
   readonly before: number;
-  /** When the first copy of that call arrived, also one that was refused, simulated ms. */
-  readonly askedAt: number;
   /** When the first copy of that call left its process, also one that never arrived, simulated ms. */
   readonly sentAt: number;
   readonly at: number;
@@ -120,9 +128,9 @@ export interface ClaimedJobHistory {
   readonly quarantinedMs: number | undefined;
   /** Leases that it had lost in a row. */
   readonly losses: number;
-  /** Writes of the server when an outcome took it out of the claim. */
+  /** Writes of the server when an outcome took it out of the claim, or another process took it back. */
   outcomeAt?: number;
-  /** That outcome was lost with the tail, or told to a master that had been deposed: the claim holds the job still, or again. */
+  /** That was lost with the tail, or told to a master that had been deposed: the claim holds the job still, or again. */
   isOutcomeLost?: boolean;
 }
 
@@ -133,7 +141,6 @@ export interface SessionHistory {
   /** The last call that was not refused. */
   accepted: number;
   connection: unknown;
-  at: number;
 }
 
 export function newJob(id: string): JobHistory {

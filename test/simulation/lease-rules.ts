@@ -1,7 +1,8 @@
+import type { ClockJump } from './node-clocks.js';
 import type { Member } from './fleet.js';
 import type { ClaimHistory } from './history.js';
 import type { Oracle } from './oracle.js';
-import type { RunningScript } from './script-rules.js';
+import type { RunningScript, ScriptRules } from './script-rules.js';
 import type { Simulation } from './simulation.js';
 import { SHARD_KEYS } from './step-arguments.js';
 
@@ -11,7 +12,10 @@ const ROUNDING_MS = 2;
 const WELL_FOR_MS = 2_000;
 
 /** A lease lasts as long as it was given for, and whoever sends heartbeats keeps it. */
-export class LeaseRules {
+export class LeaseRules implements ScriptRules {
+  /** By shards and jumps of their clocks: whether the process whose step was the first that was done after it could know of it. */
+  readonly #witnesses = new Map<string, Map<ClockJump, boolean>>();
+
   constructor(
     private readonly simulation: Simulation,
     private readonly oracle: Oracle,
@@ -20,16 +24,37 @@ export class LeaseRules {
   /**
    * Excused: the last renewal was lost with the tail of the log; or the first witness of a second jump of the clock is a step of a process that
    * had no answer of this shard when it sent the step, or none from before that jump: what happened to this clock it cannot know, although
-   * the process works elsewhere by then.
+   * the process works elsewhere by then. Then the time of grace becomes longer by half a lease, whoever takes the jobs back after it.
    */
-  takenBack(claim: ClaimHistory, id: string, { keys, member, step }: RunningScript): void {
+  takenBack(claim: ClaimHistory, id: string, script: RunningScript): void {
     if (claim.isDoubtful) return;
-    const jumps = this.simulation.clocks.jumpsOf(claim.shard).filter(({ at }) => at > claim.renewedAt);
-    const firstAnswerAt = step?.knowsTime ? member?.firstAnswerAt(keys[SHARD_KEYS.due]!) : Infinity;
-    if (jumps.length > 1 && member && firstAnswerAt! > jumps.at(-1)!.at) return;
+    const witnesses = this.#witnesses.get(script.keys[SHARD_KEYS.due]!);
+    const isUnknown = (jump: ClockJump) => !(witnesses?.get(jump) ?? knows(script, jump));
+    if (script.member && this.#secondJumpsOf(claim).some(isUnknown)) return;
     const hiddenMs = this.#hiddenJumpsMs(claim);
     this.#judgeTooSoon(claim, id, hiddenMs);
     if (hiddenMs === 0) this.#judgeLoss(claim, id);
+  }
+
+  /** A step was done, which sees by how much the clock went on since the one before. */
+  ends(script: RunningScript): void {
+    if (!script.step) return;
+    const shard = script.keys[SHARD_KEYS.due]!;
+    const jumps = this.simulation.clocks.jumpsOf(shard);
+    const witnesses = this.#witnesses.get(shard) ?? new Map<ClockJump, boolean>();
+    if (witnesses.size === jumps.length) return;
+    for (const jump of jumps) if (!witnesses.has(jump)) witnesses.set(jump, knows(script, jump));
+    this.#witnesses.set(shard, witnesses);
+  }
+
+  /** Jumps since its renewal, during which the time of grace may have lasted that another one had begun: the last one, or any larger one. */
+  #secondJumpsOf({ shard, renewedAt }: ClaimHistory): readonly ClockJump[] {
+    const { leaseMs } = this.simulation.configuration;
+    const all = this.simulation.clocks.jumpsOf(shard);
+    const since = all.filter(({ at }) => at > renewedAt);
+    const isDuringGrace = ({ at }: ClockJump) => all.some((other) => other.at < at && other.at > at - 2 * leaseMs);
+    const larger = since.filter((jump) => Math.abs(jump.ms) > leaseMs / 2 && isDuringGrace(jump));
+    return since.length > 1 ? [...larger, since.at(-1)!] : larger;
   }
 
   /**
@@ -112,4 +137,9 @@ export class LeaseRules {
   #isWell(member: Member): boolean {
     return member.isAlive && !member.isClosed && !member.process.isFrozen;
   }
+}
+
+/** The process had an answer of this shard before that jump, and its step says what time it was by it. */
+function knows({ keys, member, step }: RunningScript, { at }: ClockJump): boolean {
+  return step?.knowsTime === true && member !== undefined && member.firstAnswerAt(keys[SHARD_KEYS.due]!) <= at;
 }

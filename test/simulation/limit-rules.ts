@@ -10,6 +10,7 @@ import { isPlain, queueOf } from './queues.js';
 import type { RunningScript, ScriptRules } from './script-rules.js';
 import type { Simulation } from './simulation.js';
 import { SHARD_KEYS } from './step-arguments.js';
+import type { Settled } from './step-arguments.js';
 import { TurnRules } from './turn-rules.js';
 import type { Concerns } from './witness.js';
 
@@ -244,9 +245,11 @@ export class LimitRules implements ScriptRules {
 
   /** What was claimed and did not begin counts for no rate. A process may say so of a job whose lease it has lost. */
   #givesBack({ step, before }: RunningScript, { starts }: LimitState): void {
-    for (const [i, { id, claim, isUnbegun }] of (step?.settled ?? []).entries()) {
+    for (const [i, one] of (step?.settled ?? []).entries()) {
       const { held, isQuarantined } = before[i]!;
-      if (isUnbegun && (held === claim || isQuarantined)) starts.giveBack(id, claim);
+      const { id, claim, isUnbegun } = one;
+      if (!isUnbegun && !this.#waitsForAnother(one)) continue;
+      if (held === claim || isQuarantined) starts.giveBack(id, claim);
     }
   }
 
@@ -285,8 +288,17 @@ export class LimitRules implements ScriptRules {
     if (!limits.blocks || limits.groupCount !== 1) return false;
     return (step?.settled ?? []).some((one, i) => {
       const { held, isQuarantined, isFollowed } = before[i]!;
-      return one.id === id && AGAIN.has(one.verb) && (held === one.claim || isQuarantined) && !isFollowed;
+      if (one.id !== id || !AGAIN.has(one.verb) || this.#waitsForAnother(one)) return false;
+      return (held === one.claim || isQuarantined) && !isFollowed;
     });
+  }
+
+  /**
+   * It keeps no place in its group and counts for no rate: an occurrence that waits for an earlier one, which may itself wait for this very
+   * group. That its process says so is not enough: some server must have told it to wait, by this claim.
+   */
+  #waitsForAnother({ id, claim, isPassable }: Settled): boolean {
+    return isPassable && this.oracle.schedules.wasToldToWait(id, claim);
   }
 
   #judgeCounts(state: LimitState, now: number): void {

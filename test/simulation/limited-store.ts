@@ -11,6 +11,10 @@ const PLACES = 16;
 /** Of `ring`, see lib/lua/shared/groups.lua. */
 export const LINE = -4.5e15;
 export const AT_LIMIT = -9e15;
+/** From here on nothing of a group waits. */
+const OVER = 8.65e15;
+/** A head that is overdue is told again after so long; see lib/lua/shared/wake.lua. */
+export const TOLD_AGAIN_MS = 50;
 const TURNS_PER_MS = 1_024;
 
 export interface RateOfQueue {
@@ -81,14 +85,20 @@ export class LimitedStore {
     if (this.size('running') >= count) return undefined;
     const opens = rate && this.#opensAt(rate, now);
     if (opens !== undefined) return opens;
-    if (this.isAdopting || this.#isRewound) return now;
+    if (this.#isLookedAt) return now - TOLD_AGAIN_MS;
     const [first] = this.#ring('-inf', '+inf');
     if (!first) return undefined;
-    if (first[1] >= LINE) return momentOf(first[1]);
+    if (first[1] >= LINE) return momentOf(first[1], now);
     const left = first[1] - AT_LIMIT;
     const [next] = this.#ring(String(LINE), '+inf');
     if (!next) return left;
-    return next[1] < 0 ? momentOf(next[1]) : Math.min(next[1], left);
+    return next[1] < 0 ? momentOf(next[1], now) : Math.min(next[1], left);
+  }
+
+  /** Nobody knows yet which group may start something: jobs are still sorted in, the clock went back, or a limit was widened. */
+  get #isLookedAt(): boolean {
+    const fields = this.oracle.peek('HMGET', `${this.base}meta`, 'adopting', 'rewound', 'widened') as unknown[];
+    return fields.some((field) => field !== null);
   }
 
   /** When the window of the queue has room; undefined where it has some. */
@@ -110,11 +120,6 @@ export class LimitedStore {
   /** Jobs that were stored before it had limits are still sorted in. */
   get isAdopting(): boolean {
     return this.oracle.peek('HEXISTS', `${this.base}meta`, 'adopting') === 1;
-  }
-
-  /** After the clock went back, groups are still looked at. */
-  get #isRewound(): boolean {
-    return this.oracle.peek('HEXISTS', `${this.base}meta`, 'rewound') === 1;
   }
 
   size(index: string): number {
@@ -158,9 +163,13 @@ function partIn(needs: string): Part {
   return shards === undefined ? WHOLE : { index: Number(index), shards: Number(shards) };
 }
 
-/** Since when a group is in line, or when its head is due. */
-function momentOf(score: number): number {
-  return score < 0 ? Math.floor((score - LINE) / TURNS_PER_MS) : score;
+/** Since when a group is in line, or when its head is due; undefined where nothing of it waits. */
+function momentOf(score: number, now: number): number | undefined {
+  if (score >= OVER) return undefined;
+  if (score >= 0) return score;
+  const since = Math.floor((score - LINE) / TURNS_PER_MS);
+  // A turn of before the clock went back.
+  return since <= now ? since : now - TOLD_AGAIN_MS;
 }
 
 function limitsIn(text: string, { index, shards }: Part): StoredLimits {

@@ -51,7 +51,8 @@ export class MoveRules implements ScriptRules {
       const job = this.oracle.job(pairs[i]!);
       if (job.reservedIn === undefined || queueOf(job.reservedIn) === queueOf(key)) continue;
       const isOnlyThere = !(connection.server as Server).replicas?.count;
-      job.takenOver = { shard: keys[SHARD_KEYS.due]!, at: this.simulation.server.disk.length, isOnlyThere };
+      const isMoving = job.openMoves > 0;
+      job.takenOver = { shard: keys[SHARD_KEYS.due]!, at: this.simulation.server.disk.length, isOnlyThere, isMoving };
     }
   }
 
@@ -66,10 +67,14 @@ export class MoveRules implements ScriptRules {
     return concerns(queueOf(shard), shard) && !concerns(queueOf(reservedIn), reservedIn);
   }
 
-  /** Whether it may run in this queue although it was completed: in the other one. */
+  /**
+   * Whether it may run in this queue although it was completed: in the other one; or here before the same move wrote it once more, as it does
+   * where its connection has changed meanwhile, behind which another server may be that has lost it.
+   */
   mayRunToo(id: string, queue: string): boolean {
-    const { isInBothQueues, endedIn } = this.oracle.job(id);
-    return isInBothQueues && endedIn !== undefined && queueOf(endedIn) !== queue;
+    const { isInBothQueues, endedIn, takenOver, doneAt } = this.oracle.job(id);
+    const isWrittenAgain = takenOver?.isMoving && takenOver.at > doneAt! && queueOf(takenOver.shard) === queue;
+    return isWrittenAgain || (isInBothQueues && endedIn !== undefined && queueOf(endedIn) !== queue);
   }
 
   #isResent(keys: readonly string[], args: readonly string[]): boolean {

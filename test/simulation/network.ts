@@ -140,6 +140,7 @@ export class Connection {
     if (this.clientIsGone || this.#swallows()) return;
     this.world.engine.trace('reply', this.id, data.length);
     this.world.weather?.replyArrived(this, meddled, isLast);
+    this.socket.bytesRead += data.length;
     this.socket.emit('data', data);
   }
 

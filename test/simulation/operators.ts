@@ -44,8 +44,13 @@ export class Operators {
         );
       case 'requeueSome': {
         const { resetAttempts, spread } = operation;
-        // It may die of one more failure.
-        for (const job of oracle.jobs.values()) if (job.queue === queue) job.mayDie = true;
+        for (const job of oracle.jobs.values()) {
+          if (job.queue !== queue) continue;
+          // It may die of one more failure.
+          job.mayDie = true;
+          // What ended processes before may do so as often again.
+          if (job.isDead) job.kills = 0;
+        }
         return ignored(inspector.requeueDead(queue, 'all', { resetAttempts, spread }));
       }
       case 'removeDead':
@@ -141,7 +146,8 @@ export class Operators {
 
   /** As docs/shards.md says it: the number is changed, then all processes start with the new one. */
   #reshard(to: number): void {
-    const { fleet, troubles } = this.simulation;
+    const { fleet, troubles, oracle, engine } = this.simulation;
+    const beganAt = engine.now;
     this.#isResharding = true;
     this.#shardsWanted = to;
     this.simulation.knowsShards(to);
@@ -155,6 +161,8 @@ export class Operators {
         troubles.mark(ALL, ANEW_MS + RESHARD_WAIT_MS);
         for (const member of fleet.living)
           if (member.shards !== to && !member.isStopping) this.#restart(member, `with ${to} shards`);
+        // The queue was lost on the way, and processes with the former number may have made it anew until they ended.
+        if (oracle.lastRollbackAt > beganAt) engine.after(ANEW_MS, () => this.afterRollback());
       },
     );
   }

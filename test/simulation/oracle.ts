@@ -20,6 +20,7 @@ import type { Simulation } from './simulation.js';
 import { SlowLeader } from './slow-leader.js';
 import { SHARD_KEYS, readStep } from './step-arguments.js';
 import type { StepArguments } from './step-arguments.js';
+import { TakenSlots } from './taken-slots.js';
 import { WakeRules } from './wake-rules.js';
 import { NOBODY } from './witness.js';
 import type { Concerns, Rollback, ScriptCall, ServerWitness } from './witness.js';
@@ -63,11 +64,16 @@ export class Oracle implements ServerWitness {
   readonly ofDeposed: ServerWitness = {
     ...NOBODY,
     scriptBegins: ({ source, keys, args }) => {
-      if (this.simulation.nameOfScript(source) !== 'step') return;
+      const name = this.simulation.nameOfScript(source);
+      this.#askedOfDeposed = name === 'beginOccurrence' ? args : undefined;
+      if (name !== 'step') return;
       for (const { claim, id } of readStep(args).settled) {
         const job = this.claimOf(keys[SHARD_KEYS.due]!, claim)?.jobs.get(id);
         if (job) job.isOutcomeLost = true;
       }
+    },
+    scriptEnds: (reply) => {
+      if (this.#askedOfDeposed) this.schedules.answered(this.#askedOfDeposed, reply);
     },
     commandRuns: (name, [key, ...fields]) => {
       if (name !== 'HSET' || !key!.endsWith(':jobs')) return;
@@ -77,6 +83,8 @@ export class Oracle implements ServerWitness {
   /** Claims of moves to other queues, by their shards and numbers. */
   readonly #reservations = new Set<string>();
   #script: RunningScript | undefined;
+  /** What an occurrence just asks of a master that was deposed. */
+  #askedOfDeposed: readonly string[] | undefined;
 
   constructor(private readonly simulation: Simulation) {
     this.sessions = new Sessions(simulation, this.counts);
@@ -87,6 +95,7 @@ export class Oracle implements ServerWitness {
     this.kept = new KeptRules(simulation, this);
     this.#rules = [
       (this.slowLeader = new SlowLeader(simulation)),
+      this.#leases,
       this.charges,
       this.calls,
       this.kept,
@@ -95,6 +104,7 @@ export class Oracle implements ServerWitness {
       (this.limits = new LimitRules(simulation, this)),
       new WakeRules(simulation, this),
       new EndingRules(simulation, this),
+      new TakenSlots(simulation),
     ];
     this.#hearing = this.#rules.filter(hearsCommands);
   }
@@ -277,7 +287,7 @@ export class Oracle implements ServerWitness {
     lease: Pick<ClaimHistory, 'leaseMs' | 'isExtended' | 'isKept' | 'jobs'>,
   ): ClaimHistory {
     const session = step ? keys[SHARD_KEYS.session]! : '';
-    const { call = 0, before = 0, at: askedAt = this.simulation.engine.now } = this.sessions.of(session) ?? {};
+    const { call = 0, before = 0 } = this.sessions.of(session) ?? {};
     const dueKey = keys[SHARD_KEYS.due]!;
     const of = {
       number,
@@ -287,7 +297,6 @@ export class Oracle implements ServerWitness {
       session,
       call,
       before,
-      askedAt,
       sentAt: this.sessions.sentAt(session),
       at: this.simulation.engine.now,
     };
@@ -355,6 +364,8 @@ export class Oracle implements ServerWitness {
     this.job(id).isLosing = true;
     const claim = this.claimOf(keys[SHARD_KEYS.due]!, number);
     this.charges.takenBack(script, claim, id);
+    const job = claim?.jobs.get(id);
+    if (job) job.outcomeAt = this.simulation.server.disk.length;
     if (claim) this.#leases.takenBack(claim, id, script);
   }
 

@@ -1,5 +1,7 @@
+import { FREE_LOSSES } from './charge-rules.js';
 import type { Member } from './fleet.js';
 import type { Simulation } from './simulation.js';
+import { queueOf } from './queues.js';
 import { ALL } from './troubles.js';
 
 /** How often the rules look at what is stored. */
@@ -12,6 +14,8 @@ const MOST_USELESS_STEPS = 60;
 const STARTS_WITHIN_MS = 6_000;
 /** By then a job starts among others; see lib/worker/isolation/quarantine-turn.ts. */
 const LONGEST_IN_QUARANTINE_MS = 60_000;
+/** Within this time after one that has lost three leases the next one starts: 2.5 s, and what a call takes. */
+const APART_MS = 3_500;
 /** After a restart no lease counts as over for the time of one more, and then some worker sweeps. */
 const GRACE_LEASES = 2;
 const SWEPT_MS = 10_000;
@@ -43,13 +47,12 @@ export class Patrol {
     // What happened to all of them while it drained happened to it as well.
     if (member.role === 'puller' || troubles.calmSince(ALL) >= engine.now) return;
     for (const base of shardBases) {
-      const flat = oracle.peek('ZRANGE', `${base}running`, '0', '-1', 'WITHSCORES') as string[];
-      for (let i = 0; i < flat.length; i += 2) {
-        const claim = oracle.claimOf(`${base}due`, flat[i + 1]!);
+      for (const [id, number] of this.#running(base)) {
+        const claim = oracle.claimOf(`${base}due`, number);
         if (claim?.member !== member) continue;
-        // It was settled, and that was lost with the tail.
-        if (claim.jobs.get(flat[i]!)?.isOutcomeLost) continue;
-        oracle.report('drain', `${flat[i]} is still held for ${member.id}, which has drained`);
+        // It was settled, or taken back, and that was lost with the tail.
+        if (claim.jobs.get(id)?.isOutcomeLost) continue;
+        oracle.report('drain', `${id} is still held for ${member.id}, which has drained`);
       }
     }
   }
@@ -124,21 +127,35 @@ export class Patrol {
     return head === undefined ? [] : [[head, Number(due)]];
   }
 
+  /** Jobs that are held, each with the number of its claim. */
+  #running(base: string): (readonly [id: string, number: string])[] {
+    const flat = this.simulation.oracle.peek('ZRANGE', `${base}running`, '0', '-1', 'WITHSCORES') as string[];
+    return Array.from({ length: flat.length / 2 }, (_, i) => [flat[2 * i]!, flat[2 * i + 1]!]);
+  }
+
+  /** Since when some worker of a queue has been well. */
+  #sweptSince(queue: string): number {
+    const { fleet, troubles } = this.simulation;
+    const workers = fleet.living.filter((one) => !one.isBroken && one.queues.includes(queue));
+    return Math.min(...workers.map(({ process, bootedAt }) => Math.max(troubles.calmSince(process.name), bootedAt)));
+  }
+
   /** A job that is held for a living process runs there. */
   #lookAtRunning(base: string): void {
     const { oracle, engine, troubles, configuration, punctuality } = this.simulation;
-    const flat = oracle.peek('ZRANGE', `${base}running`, '0', '-1', 'WITHSCORES') as string[];
-    for (let i = 0; i < flat.length; i += 2) {
-      const [id, number] = [flat[i]!, flat[i + 1]!];
+    for (const [id, number] of this.#running(base)) {
       if (oracle.job(id).isLosing) punctuality.quarantineAt = engine.now;
       const claim = oracle.claimOf(`${base}due`, number);
       const member = claim?.member;
       if (!claim || !member?.isAlive || member.isStopping) continue;
       const settled = 2 * configuration.commandTimeoutMs + 3_000;
-      if (engine.now < Math.max(claim.at, troubles.calmSince(member.process.name)) + settled) continue;
-      // Its outcome was lost with the tail: nobody renews it, and it is taken back when its lease is over.
-      const isForgotten = claim.at < oracle.lastRollbackAt;
-      if (isForgotten && engine.now < oracle.lastRollbackAt + claim.leaseMs + GRACE_LEASES * configuration.leaseMs + SWEPT_MS) continue; // prettier-ignore
+      const calmSince = troubles.calmSince(member.process.name);
+      if (engine.now < Math.max(claim.at, calmSince) + settled) continue;
+      // Its outcome was lost with the tail, or its process was frozen for longer than Redis remembers what it has not told: nobody renews it,
+      // and it is taken back when its lease is over, by somebody who is well.
+      const isForgotten = claim.at < oracle.lastRollbackAt || claim.renewedAt + claim.leaseMs < calmSince;
+      const since = Math.max(oracle.lastRollbackAt, this.#sweptSince(claim.queue));
+      if (isForgotten && engine.now < since + claim.leaseMs + GRACE_LEASES * configuration.leaseMs + SWEPT_MS) continue;
       const run = member.runOf(claim.queue, id);
       const isRun = run && (run.endedAt === undefined || run.endedAt + 5_000 > engine.now);
       if (!isRun) {
@@ -186,6 +203,7 @@ export class Patrol {
       if (!place || place.index === 'dead') continue;
       if (place.index === 'due' && Number(place.score) > this.simulation.clockMs(base) - 6_000) continue;
       if (place.index === 'due' && this.#waitsForSlowOnes(base, id)) continue;
+      if (place.index !== 'running' && this.#waitsForForgotten(base)) continue;
       if (place.index === 'running' && this.#stillRuns(base, id, place.score!)) continue;
       if (place.index === 'running' && this.#isOnItsWay(base, place.score!)) continue;
       if (place.index === 'running' && this.#hasJustDied(base, id, place.score!)) continue;
@@ -194,15 +212,18 @@ export class Patrol {
     }
   }
 
-  /** Others from the quarantine, which were first, run there for longer than a run of the simulator ends. */
+  /**
+   * Others from the quarantine, which were first, run there for longer than a run of the simulator ends. After a minute only those count that
+   * have just started and had lost three leases in a row: for a while no other one starts beside them.
+   */
   #waitsItsTurn(base: string, since: number): boolean {
-    const { oracle } = this.simulation;
-    if (since + LONGEST_IN_QUARANTINE_MS < this.simulation.clockMs(base)) return false;
-    const flat = oracle.peek('ZRANGE', `${base}running`, '0', '-1', 'WITHSCORES') as string[];
-    return flat.some((id, i) => {
-      if (i % 2 === 1) return false;
-      const isolated = oracle.claimOf(`${base}due`, flat[i + 1]!)?.jobs.get(id)?.quarantinedMs !== undefined;
-      return isolated && this.#stillRuns(base, id, flat[i + 1]!);
+    const { oracle, engine } = this.simulation;
+    const isLate = since + LONGEST_IN_QUARANTINE_MS < this.simulation.clockMs(base);
+    return this.#running(base).some(([id, number]) => {
+      const claim = oracle.claimOf(`${base}due`, number);
+      const job = claim?.jobs.get(id);
+      if (!claim || job?.quarantinedMs === undefined || !this.#stillRuns(base, id, number)) return false;
+      return !isLate || (job.losses >= FREE_LOSSES && claim.at + APART_MS > engine.now);
     });
   }
 
@@ -216,6 +237,14 @@ export class Patrol {
     const lately = engine.now - STARTS_WITHIN_MS;
     if (oracle.limits.mayStartSince(`${base}due`, id) < lately) return false;
     return [...oracle.claims.values()].some(({ shard, at }) => shard === `${base}due` && at > lately);
+  }
+
+  /** All places of its queue are held by jobs that were pulled and that nobody settles, until their leases end. */
+  #waitsForForgotten(base: string): boolean {
+    const { oracle } = this.simulation;
+    const isFull = oracle.limits.isLimited(`${base}due`) && oracle.limits.momentOf(`${base}due`) === undefined;
+    if (!isFull || queueOf(base) !== 'pulled') return false;
+    return this.#running(base).every(([id, number]) => this.#stillRuns(base, id, number));
   }
 
   /** It ends the processes that run it: the lease of the last one goes on, and workers look at leases each few seconds. */

@@ -13,6 +13,8 @@ const REREAD_MS = 5_000;
 /** How late a worker may be that stands in for the leader, where few others wait. */
 const BACKUP_MS = 250;
 const LOOSE_MS = 300;
+/** How long an answer takes, in the latency of the network. */
+const TURN = 3;
 /** When a worker that drains tells that it is not the leader any more; see lib/worker/step-planner.ts. */
 const TELLS_AFTER_MS = 20;
 
@@ -29,11 +31,16 @@ export interface Wait {
 export class Punctuality {
   /** When a process paused for the quarantine for the last time, or may have. */
   quarantineAt = -Infinity;
-  /** A healthy fleet is late by a few round trips. */
+  /**
+   * A healthy fleet is late by a few round trips. A worker with fewer slots than shards asks some of them after others, each of which may have
+   * nothing for the slot.
+   */
   readonly #promptMs: number;
 
   constructor(private readonly simulation: Simulation) {
-    this.#promptMs = 30 + 25 * simulation.configuration.latency;
+    const { latency, shards, concurrency } = simulation.configuration;
+    const turns = Math.ceil(shards / concurrency) - 1;
+    this.#promptMs = 30 + (25 + TURN * turns) * latency;
   }
 
   /** The worst of what can be said of one job, now. @param lateMs by how much it is overdue */

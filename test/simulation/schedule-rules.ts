@@ -60,6 +60,8 @@ export class ScheduleRules implements ScriptRules {
   readonly #begun = new Map<string, { readonly changes: number; readonly at: number }>();
   /** Occurrences that may begin: in which process, and whether their schedule was stored when that was answered. */
   readonly #granted = new Map<string, { readonly member: string | undefined; readonly isStored: boolean }>();
+  /** Occurrences that were told to wait, since an earlier one of their schedule is alive: the claims by which they asked last. */
+  readonly #toldToWait = new Map<string, string>();
   #isResent = false;
   /** Of an occurrence that asks whether it may begin: it was cancelled, or left out, before, and ends with its run in any case. */
   #isOver = false;
@@ -116,7 +118,10 @@ export class ScheduleRules implements ScriptRules {
     if (script.name === 'tick' && typeof reply === 'string' && reply.startsWith('w') && !this.#isResent) {
       this.#ticked(script, reply);
     }
-    if (script.name === 'beginOccurrence') this.#asksToBegin(script, reply);
+    if (script.name === 'beginOccurrence') {
+      this.answered(script.args, reply);
+      this.#asksToBegin(script, reply);
+    }
     if (script.name === 'withdrawOccurrences' && typeof reply === 'string' && !this.#isResent)
       this.#withdrawn(script, reply);
     if (script.name === 'unschedule' && reply === 'w' && script.args[3] !== '' && !this.#isResent) {
@@ -135,6 +140,16 @@ export class ScheduleRules implements ScriptRules {
     if (!COUNTS_MISSED.has(name) || queueOf(keys[0]!) !== RECURRING) return;
     const remembered = this.oracle.peek('GET', keys[SHARD_KEYS.session]!) as string | null;
     this.#isResent = remembered?.startsWith(`${parseInt(args[0]!, 10)} `) ?? false;
+  }
+
+  /** A server says whether an occurrence may begin, be it one that has been deposed: its process goes by that all the same. */
+  answered([, id, claim, asked]: readonly string[], reply: Reply | undefined): void {
+    if (reply === 'b' && asked === 'w') this.#toldToWait.set(id!, claim!);
+  }
+
+  /** Whether it has asked by this claim, and was told to wait for an earlier one. */
+  wasToldToWait(id: string, claim: string): boolean {
+    return this.#toldToWait.get(id) === claim;
   }
 
   /**
@@ -193,13 +208,13 @@ export class ScheduleRules implements ScriptRules {
   }
 
   /**
-   * Its process has asked, or is about to ask, whether it may begin, and was told nothing yet. What the server has answered since may still
-   * be on its way.
+   * Who holds it by a claim of that time has asked, or is about to ask, whether it may begin, and was told nothing yet: it has not begun since.
+   * What the server has answered since may still be on its way.
    */
-  isHeldBack(id: string): boolean {
+  isHeldBack(id: string, claimedAt: number): boolean {
     const schedule = scheduleOf(id);
     const definition = schedule === undefined ? undefined : this.#of(schedule).made.get(id);
-    return definition !== undefined && !this.#begun.has(id);
+    return definition !== undefined && (this.#begun.get(id)?.at ?? -Infinity) < claimedAt;
   }
 
   #judgeMissed(

@@ -5,8 +5,8 @@ import type { StepArguments } from './step-arguments.js';
 import type { ScriptCall } from './witness.js';
 
 const SESSION = ':session:';
-/** Worker and call of a step, as they are written behind its session. */
-const CALL = /^\r\n\$\d+\r\n[^\r]*wake:[^\r]*#\d+\r\n\$\d+\r\n(\d+)/;
+/** Worker and call of a step, as they are written behind its session, and behind further keys where the queue has limits. */
+const CALL = /^(?:\r\n\$\d+\r\n[^\r]*\}:[^\r]*)*\r\n\$\d+\r\n[^\r]*wake:[^\r]*#\d+\r\n\$\d+\r\n(\d+)/;
 /** They are shorter. */
 const LONGEST_CALL = 1_000;
 
@@ -59,7 +59,7 @@ export class Sessions {
     if (last?.call === call) this.counts.resent++;
     else {
       const { call: before = 0, accepted = 0 } = last ?? {};
-      this.#sessions.set(name, { call, before, accepted, connection, at: this.simulation.engine.now });
+      this.#sessions.set(name, { call, before, accepted, connection });
     }
     return undefined;
   }

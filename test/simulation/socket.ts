@@ -13,6 +13,7 @@ export interface SocketHooks {
 /** The end of a connection that the driver holds: as much of `net.Socket` as ioredis uses. */
 export class SimulatedSocket extends EventEmitter {
   connecting = true;
+  bytesRead = 0;
   destroyed = false;
   writable = true;
   readable = true;

@@ -26,6 +26,8 @@ export interface Settled {
   readonly error: string;
   /** Of a job that is handed back: nothing of it has begun. */
   readonly isUnbegun: boolean;
+  /** Of one that is handed back because it waits for another one: it is to keep no place in its group, whatever it did before. */
+  readonly isPassable: boolean;
 }
 
 /** What one step asks for; see lib/lua/step.lua. */
@@ -54,7 +56,7 @@ export function readStep(args: readonly string[]): StepArguments {
   for (let i = 0; i < groups; i++) {
     const count = Number(args[at + 1]);
     for (const id of args.slice(at + 2, at + 2 + count))
-      settled.push({ claim: args[at]!, id, verb: 'complete', reason: '', error: '', isUnbegun: false });
+      settled.push({ claim: args[at]!, id, verb: 'complete', reason: '', error: '', isUnbegun: false, isPassable: false }); // prettier-ignore
     at += 2 + count;
   }
   for (let i = 0; i < outcomes; i++, at += 6) {
@@ -66,7 +68,8 @@ export function readStep(args: readonly string[]): StepArguments {
       string,
       string,
     ];
-    settled.push({ claim, id, verb, reason, error, isUnbegun: verb === 'l' && last === '1' });
+    const [isUnbegun, isPassable] = ['1', '2'].map((flag) => verb === 'l' && last === flag) as [boolean, boolean];
+    settled.push({ claim, id, verb, reason, error, isUnbegun, isPassable });
   }
   // Else the rules would judge by something that nobody has said.
   const end = at + (args[5]!.includes('k') ? KEPT_ARGUMENTS : 0);

@@ -1,10 +1,10 @@
+import { TOLD_AGAIN_MS } from './limited-store.js';
+import type { Reply } from '../../lib/memory/memory.replies.js';
 import type { Oracle } from './oracle.js';
 import type { RunningScript, ScriptRules } from './script-rules.js';
 import type { Simulation } from './simulation.js';
 import { SHARD_KEYS } from './step-arguments.js';
 
-/** A head that is overdue is told again after so long; see lib/lua/shared/wake.lua. */
-const TOLD_AGAIN_MS = 50;
 const ROLE_MS = 6_000;
 const LONGEST_SLEEP_MS = 600_000;
 /** The leader and two of the idle ones... */
@@ -13,6 +13,10 @@ const MOST_TOLD = 3;
 const MOST_RESTING_TOLD = 10;
 const FRESH_MS = 7_000;
 const ENTRY_MS = 422_000;
+/** When due jobs leave one place to a job in quarantine; see lib/lua/step/isolated.lua. */
+const LAST_MS = 55_000;
+/** Where the answer of a step has it. */
+const ANSWERED_HEAD = 2;
 /** Scripts that may make something the head of `due`, and tell whoever waits for it. */
 const TELLING = new Set(['enqueue', 'reschedule', 'signal', 'update', 'requeueDead', 'unreserve', 'step']);
 /** Those that may make room for a job in a queue with limits. */
@@ -22,7 +26,7 @@ interface BeforeScript {
   readonly isLimited: boolean;
   readonly head: number | undefined;
   readonly names: string[];
-  /** Idle ones that have looked lately. */
+  /** Idle ones that have looked lately, of those that are told before any that rest. */
   readonly fresh: number;
   changesDue: boolean;
   /** It notes that it has told whoever waits, also where nobody does. */
@@ -59,31 +63,45 @@ export class WakeRules implements ScriptRules {
     else if (name === 'HSET' && args[0] === keys[SHARD_KEYS.meta] && args.includes('wokenAt')) before.notes = true;
   }
 
-  ends(script: RunningScript): void {
+  ends(script: RunningScript, reply: Reply): void {
     const before = this.#before;
     this.#before = undefined;
     if (!before) return;
     const key = script.keys[SHARD_KEYS.due]!;
-    const { isLimited } = before;
-    // The very script that makes it a queue with limits, or the first one of a queue that was removed.
-    if (isLimited !== this.oracle.limits.isLimited(key)) return;
     const now = Math.floor(this.simulation.clockMs(key));
+    // Not the very script that makes it a queue with limits, or the first one of a queue that was removed: its heads are of two kinds. That it
+    // has told is known all the same, for those that come after it go by that.
+    if (before.isLimited === this.oracle.limits.isLimited(key)) this.#judge(script, before, reply, now);
+    if (before.names.length > 0 || before.notes) this.#toldAt.set(key, now);
+    if (before.notes) this.#notedAt.set(key, now);
+  }
+
+  #judge(script: RunningScript, before: BeforeScript, reply: Reply, now: number): void {
+    const { isLimited } = before;
+    const key = script.keys[SHARD_KEYS.due]!;
     const head = this.#head(script.keys, isLimited);
     const isNew = head !== undefined && (before.head === undefined || head < before.head);
     // Others, as what makes occurrences, may tell as well.
     const isJudged = (isLimited ? MAKING_ROOM : TELLING).has(script.name);
-    if (isJudged) this.#judgeMessages(script, before, isNew, now);
+    if (!isJudged) return;
+    this.#judgeMessages(script, before, isNew, now);
     const told = [this.#toldAt.get(key), this.#notedAt.get(key)];
     const isDue = head !== undefined && head <= now - TOLD_AGAIN_MS;
     // A clock that was set back makes the last time worthless, for the library and here. The time before it, which is noted, may count yet.
     const isForgotten = told.every((last) => last === undefined || last <= now - TOLD_AGAIN_MS || last > now);
-    const owes = isNew || (isDue && isForgotten && (script.step !== undefined || before.changesDue));
-    if (isJudged && owes && before.names.length === 0 && this.#isSomebodyWaiting(script, now)) {
-      const what = isNew ? 'made a new head' : 'saw an overdue head';
-      this.oracle.report('untold', `${script.name} ${what} of ${key} (due ${now - head!} ms ago) and told nobody`);
-    }
-    if (before.names.length > 0 || before.notes) this.#toldAt.set(key, now);
-    if (before.notes) this.#notedAt.set(key, now);
+    const owes =
+      !this.#isReserved(script, reply, now) &&
+      (isNew || (isDue && isForgotten && (script.step !== undefined || before.changesDue)));
+    if (!owes || before.names.length > 0 || !this.#isSomebodyWaiting(script, now)) return;
+    const what = isNew ? 'made a new head' : 'saw an overdue head';
+    this.oracle.report('untold', `${script.name} ${what} of ${key} (due ${now - head!} ms ago) and told nobody`);
+  }
+
+  /** The only place is left to a job that has waited in quarantine for long; the step says that it is to be looked for again soon. */
+  #isReserved({ keys, step }: RunningScript, reply: Reply, now: number): boolean {
+    if (!step || !Array.isArray(reply) || Number(reply[ANSWERED_HEAD]) <= now) return false;
+    const [, since] = this.oracle.peek('ZRANGE', keys[SHARD_KEYS.quarantine]!, '0', '0', 'WITHSCORES') as string[];
+    return since !== undefined && Number(since) <= now - LAST_MS && this.oracle.limits.isLimited(keys[SHARD_KEYS.due]!);
   }
 
   /** Messages cost the server most of what a call costs: there are few, and each has a reason. */
@@ -132,9 +150,13 @@ export class WakeRules implements ScriptRules {
 
   #fresh(keys: readonly string[]): number {
     const now = Math.floor(this.simulation.clockMs(keys[SHARD_KEYS.due]!));
-    const count = (from: number, to: number) => Number(this.oracle.peek('ZCOUNT', keys[SHARD_KEYS.idle]!, `(${from}`, String(to))); // prettier-ignore
+    const between = [String(now + LONGEST_SLEEP_MS), `(${now}`, 'BYSCORE', 'REV', 'LIMIT', '0', String(MOST_TOLD + 1)];
     try {
-      return count(now, now + 10_000) + count(now + ENTRY_MS - FRESH_MS, now + 2 * ENTRY_MS);
+      const entries = this.oracle.peek('ZRANGE', keys[SHARD_KEYS.idle]!, ...between, 'WITHSCORES') as string[];
+      const ends = entries.filter((_, i) => i % 2 === 1).map(Number);
+      // With half a ms it is of a worker that rests, of which nobody may have heard for long.
+      const old = ends.findIndex((end) => end % 1 > 0 && end < now + ENTRY_MS - FRESH_MS);
+      return old < 0 ? ends.length : old;
     } catch {
       return 0; // Of a wrong type.
     }
