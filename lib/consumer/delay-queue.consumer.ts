@@ -12,7 +12,7 @@ import type { DelayQueueRunner } from '../worker/delay-queue.runner.js';
 import type { ClaimedJob } from './claimed-job.js';
 import { PullSource } from './pull-source.js';
 import type { Puller } from './pull-source.js';
-import { performance } from '../time-and-randomness.js';
+import { performance, setImmediate } from '../time-and-randomness.js';
 
 export interface PullOptions {
   /** Most jobs to fetch: 1 to 1,000. Default 1. */
@@ -171,7 +171,10 @@ class Pull {
   readonly #claimed: ClaimedJob[][];
   readonly #pullers: (Puller & { readonly source: PullSource })[] = [];
   readonly #alarm = new Alarm(() => this.#timeOut());
-  readonly #silence = new Alarm(() => this.#goOn());
+  /** A turn later: after a time in which this process was stopped, or busy, the answers that lie there are read first. */
+  readonly #silence = new Alarm(() => setImmediate(() => this.#goOn()));
+  /** Monotonic ms. */
+  #silentAt = 0;
   /** Places of the queues that had nothing left to give. */
   readonly #answered = new Set<number>();
   #missing: number;
@@ -228,14 +231,24 @@ class Pull {
     return this.#claimed.some((jobs) => jobs.length > 0);
   }
 
-  #listen(): void {
-    this.#silence.set(performance.now() + Math.min(SILENT_MS, this.answerMs / 2));
+  #listen(since = performance.now()): void {
+    this.#silentAt = since + this.#patienceMs;
+    this.#silence.set(this.#silentAt);
+  }
+
+  get #patienceMs(): number {
+    return Math.min(SILENT_MS, this.answerMs / 2);
   }
 
   /** A queue, or one of its shards, is silent. What it brings later comes to this call as long as that lasts, or goes back. */
   #goOn(): void {
+    const now = performance.now();
+    if (this.#pullers.length === 0 || now < this.#silentAt) return; // It is over, or has asked another one meanwhile.
     // What is claimed is not given up for a schema that takes long.
     if (this.#pullers.some(({ source }) => source.isBringing)) return this.#listen();
+    // Nor is a queue silent that has many occurrences to leave out: each is claimed and asked for before the next one comes.
+    const heardAt = Math.max(...this.#pullers.map(({ source }) => source.broughtAt));
+    if (now < heardAt + this.#patienceMs) return this.#listen(heardAt);
     if (this.#asked < this.sources.length) return this.#askNext();
     if (this.#hasJobs) return this.end();
     this.#takesFirst = true;

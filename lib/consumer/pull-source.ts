@@ -1,6 +1,7 @@
 import type { Handler } from '../handlers/handler.js';
 import type { HandlerOutcome } from '../handlers/handler-outcome.js';
 import type { DelayedJob } from '../job/delayed-job.js';
+import { performance } from '../time-and-randomness.js';
 import type { QueueWorker } from '../worker/queue-worker.js';
 import { ClaimedJob } from './claimed-job.js';
 
@@ -24,6 +25,8 @@ export class PullSource {
   #held = 0;
   /** The queue has no more due jobs, which the calls hear when those that were claimed have come to them, or have ended. */
   #isEmpty = false;
+  /** When a claimed job was last seen on its way to a call; monotonic ms. */
+  broughtAt = -Infinity;
   /** Calls of `pull()` that may still ask it. */
   #uses = 0;
   #worker: QueueWorker | undefined;
@@ -86,7 +89,10 @@ export class PullSource {
       this.#isEmpty = true;
       this.#tellEmpty();
     };
-    worker.onEnded = () => this.#tellEmpty();
+    worker.onEnded = () => {
+      if (this.isBringing) this.broughtAt = performance.now();
+      this.#tellEmpty();
+    };
     this.#resize();
   }
 

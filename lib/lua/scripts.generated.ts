@@ -507,7 +507,7 @@ total(skipped), call('ZCARD', TICKS), math.max(0, math.min(now - need, 9e15)),
 return (tonumber(score) or 0) >= now + 415000
 end
 local function is_fresh(score)
-return tonumber(score) <= now + 10000 or is_long(score)
+return tonumber(score) % 1 == 0 or is_long(score)
 end`, PARTS.wake, `local refused, leader = begin_moving(ARGV[1], 'leader')
 if refused then return refused end
 call('HLEN', JOBS); call('HLEN', FOLLOWUPS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE)
@@ -534,7 +534,7 @@ end`, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS
 return (tonumber(score) or 0) >= now + 415000
 end
 local function is_fresh(score)
-return tonumber(score) <= now + 10000 or is_long(score)
+return tonumber(score) % 1 == 0 or is_long(score)
 end`, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, `local function is_cancelled(after)
 return after and string.byte(after) == 33
 end`, PARTS.follower, `local specs, counts, starts, checked, limited = {}, {}, {}, false, false
@@ -811,7 +811,7 @@ local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function
 return (tonumber(score) or 0) >= now + 415000
 end
 local function is_fresh(score)
-return tonumber(score) <= now + 10000 or is_long(score)
+return tonumber(score) % 1 == 0 or is_long(score)
 end`, PARTS.wake, PARTS.headOfDue, `local me = ARGV[1]
 local refused, leader, isolator, paused = read_meta(true, 'leader', 'isolator', 'paused')
 if refused then return refused end
@@ -983,7 +983,7 @@ return (paused or '0') == ARGV[1] and '0' or '1'`),
 return (tonumber(score) or 0) >= now + 415000
 end
 local function is_fresh(score)
-return tonumber(score) <= now + 10000 or is_long(score)
+return tonumber(score) % 1 == 0 or is_long(score)
 end`, PARTS.wake, PARTS.headOfDue, `local function micros()
 return string.format('%.0f', TIME[1] * 1000000 + TIME[2])
 end`, PARTS.nextPlace, PARTS.isOvertaken, `local refused, leader, paused, pauseAsked, lastPlace = read_meta(false, 'leader', 'paused', 'pauseAsked', 'lastPlace')
@@ -1100,7 +1100,7 @@ end`, PARTS.moved, PARTS.readRecord, PARTS.record, PARTS.part4, PARTS.sequence, 
 return (tonumber(score) or 0) >= now + 415000
 end
 local function is_fresh(score)
-return tonumber(score) <= now + 10000 or is_long(score)
+return tonumber(score) % 1 == 0 or is_long(score)
 end`, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, delay, forget, spread = sequence(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4])
 local before, reason, skip = tonumber(ARGV[5]), ARGV[6], tonumber(ARGV[7])
 local position, total, most = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
@@ -1145,7 +1145,7 @@ end`, PARTS.moved, PARTS.readRecord, PARTS.record, PARTS.disown, PARTS.part4, PA
 return (tonumber(score) or 0) >= now + 415000
 end
 local function is_fresh(score)
-return tonumber(score) <= now + 10000 or is_long(score)
+return tonumber(score) % 1 == 0 or is_long(score)
 end`, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, onlySooner = sequence(ARGV[1]), ARGV[2] == '1'
 local replied, leader, paused, wokenAt = begin(seq, false, 'leader', 'paused', 'wokenAt')
 if replied then return replied end
@@ -1178,7 +1178,7 @@ end`, PARTS.moved, PARTS.readRecord, PARTS.record, PARTS.disown, PARTS.part4, PA
 return (tonumber(score) or 0) >= now + 415000
 end
 local function is_fresh(score)
-return tonumber(score) <= now + 10000 or is_long(score)
+return tonumber(score) % 1 == 0 or is_long(score)
 end`, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, id, onlySooner = sequence(ARGV[1]), ARGV[2], ARGV[5] == '1'
 local target = tonumber(ARGV[4])
 if ARGV[3] == 'd' then target = now + target end
@@ -1256,7 +1256,7 @@ end`, PARTS.moved, PARTS.readRecord, PARTS.record, PARTS.disown, PARTS.part4, PA
 return (tonumber(score) or 0) >= now + 415000
 end
 local function is_fresh(score)
-return tonumber(score) <= now + 10000 or is_long(score)
+return tonumber(score) % 1 == 0 or is_long(score)
 end`, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, id, read, was, due, content = sequence(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
 local zone_data = ARGV[7]
 local replied, leader, paused, wokenAt, known, walk = begin(seq, false, 'leader', 'paused', 'wokenAt', 'zoneData', 'zoneWalk')
@@ -1394,7 +1394,7 @@ end`, PARTS.withPayload, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder
 return (tonumber(score) or 0) >= now + 415000
 end
 local function is_fresh(score)
-return tonumber(score) <= now + 10000 or is_long(score)
+return tonumber(score) % 1 == 0 or is_long(score)
 end`, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, id, known, content = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
 local replied, leader, paused, wokenAt = begin(seq, false, 'leader', 'paused', 'wokenAt')
 if replied then return replied end
@@ -1451,7 +1451,7 @@ end`, PARTS.markChanged, PARTS.changedAt, `local ROLE_MS = 6000`, PARTS.holder, 
 return (tonumber(score) or 0) >= now + 415000
 end
 local function is_fresh(score)
-return tonumber(score) <= now + 10000 or is_long(score)
+return tonumber(score) % 1 == 0 or is_long(score)
 end`, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, `local function is_cancelled(after)
 return after and string.byte(after) == 33
 end`, PARTS.follower, PARTS.follow, `local MOST = 200
@@ -1823,12 +1823,13 @@ local envelopes = call('HMGET', JOBS, unpack(ids))
 local texts = records > 0 and call('HMGET', ATTEMPTS, unpack(ids)) or {}
 claim = next_claim(lastClaim)
 local number, bytes, started, running, others = claim_name(claim), 0, {}, {}, {}
-local losses = 0
+local losses, damaged = 0, false
 for i = 1, #ids do
 local id, envelope, text = ids[i], envelopes[i], texts[i]
 if not envelope then
 if onlyClaims then call('ZCARD', LEASES) end
 bury(id, 'undecodable', '{"name":"StoredDataError","message":"The index names a job that has no record."}')
+damaged = true
 others[#others + 1] = id
 elseif text and index == DUE and select(2, read_record(text)) > 0 then
 call('ZADD', QUARANTINE, now, id)
@@ -1865,6 +1866,7 @@ else
 claim = 0
 end
 if #others > 0 then call('ZREM', index, unpack(others)) end
+if damaged then byteLimit = 0 end
 end
 if not answer and not paused then
 if nQuarantined > 0 and (flag('v') or quarantineLimit > 0) then
@@ -1946,7 +1948,8 @@ local free = slots > claimed and not flag('o') or flag('f')
 local woken
 if free then
 if flag('i') then
-call('ZADD', IDLE, now + tonumber(ARGV[8]), me)
+local idleFor = tonumber(ARGV[8])
+call('ZADD', IDLE, now + idleFor + (idleFor >= 400000 and 0.5 or 0), me)
 local gone = call('ZRANGE', IDLE, '-inf', now - ROLE_MS, 'BYSCORE', 'LIMIT', 0, 10)
 if #gone > 0 then call('ZREM', IDLE, unpack(gone)) end
 end
@@ -2028,7 +2031,7 @@ end`, PARTS.eraseUnfinished, `local INTERRUPTED_MS = 20`, PARTS.hasBegun, PARTS.
 return (tonumber(score) or 0) >= now + 415000
 end
 local function is_fresh(score)
-return tonumber(score) <= now + 10000 or is_long(score)
+return tonumber(score) % 1 == 0 or is_long(score)
 end`, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, id, read, follows, before, nGone = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[7]), tonumber(ARGV[8])
 local replied, leader, paused, wokenAt, enqueued, since, publishingPaused, skipped = begin(seq, false, 'leader', 'paused', 'wokenAt',
 'enqueued', 'since', 'publishingPaused', 'skipped')
@@ -2155,7 +2158,7 @@ end`, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS
 return (tonumber(score) or 0) >= now + 415000
 end
 local function is_fresh(score)
-return tonumber(score) <= now + 10000 or is_long(score)
+return tonumber(score) % 1 == 0 or is_long(score)
 end`, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, `local function is_cancelled(after)
 return after and string.byte(after) == 33
 end`, PARTS.follower, PARTS.follow, `local seq, claim, leaving = sequence(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])

@@ -89,14 +89,17 @@ if limits.max then
 local rate = window(call('HGET', RATES, ''), limits.max, limits.per)
 if rate.left == 0 then return rate.opens or now + limits.per end
 end
-if limits.adopting or limits.rewound or limits.widened then return now end
+if limits.adopting or limits.rewound or limits.widened then return now - 50 end
 local first, opens = call('ZRANGE', RING, 0, 0, 'WITHSCORES'), math.huge
 if first[1] and tonumber(first[2]) < LINE then
 opens = tonumber(first[2]) - AT_LIMIT
 first = call('ZRANGE', RING, exact(LINE), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
 end
 local at = first[1] and tonumber(first[2]) or math.huge
-if at < 0 then return math.floor((at - LINE) / 1024) end
+if at < 0 then
+local since = math.floor((at - LINE) / 1024)
+return since <= now and since or now - 50
+end
 at = math.min(at, opens)
 return at < OVER and at or nil
 end`,
@@ -367,7 +370,7 @@ local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.endGr
 return (tonumber(score) or 0) >= now + 415000
 end
 local function is_fresh(score)
-return tonumber(score) <= now + 10000 or is_long(score)
+return tonumber(score) % 1 == 0 or is_long(score)
 end`, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, PARTS.wakeForNewHead, LIMITED.wakeForRoom, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
@@ -421,7 +424,7 @@ local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.endGr
 return (tonumber(score) or 0) >= now + 415000
 end
 local function is_fresh(score)
-return tonumber(score) <= now + 10000 or is_long(score)
+return tonumber(score) % 1 == 0 or is_long(score)
 end`, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, PARTS.wakeForNewHead, LIMITED.wakeForRoom, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
@@ -496,7 +499,7 @@ local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function
 return (tonumber(score) or 0) >= now + 415000
 end
 local function is_fresh(score)
-return tonumber(score) <= now + 10000 or is_long(score)
+return tonumber(score) % 1 == 0 or is_long(score)
 end`, PARTS.wake, `local refused, leader = begin_moving(ARGV[1], 'leader')
 if refused then return refused end
 call('HLEN', JOBS); call('HLEN', FOLLOWUPS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE)
@@ -531,7 +534,7 @@ end`, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS
 return (tonumber(score) or 0) >= now + 415000
 end
 local function is_fresh(score)
-return tonumber(score) <= now + 10000 or is_long(score)
+return tonumber(score) % 1 == 0 or is_long(score)
 end`, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, `local function is_cancelled(after)
@@ -893,7 +896,7 @@ local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function
 return (tonumber(score) or 0) >= now + 415000
 end
 local function is_fresh(score)
-return tonumber(score) <= now + 10000 or is_long(score)
+return tonumber(score) % 1 == 0 or is_long(score)
 end`, PARTS.wake, `local function head_of_due()
 return moment()
 end
@@ -926,7 +929,7 @@ local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.begin
 return (tonumber(score) or 0) >= now + 415000
 end
 local function is_fresh(score)
-return tonumber(score) <= now + 10000 or is_long(score)
+return tonumber(score) % 1 == 0 or is_long(score)
 end`, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, PARTS.wakeForNewHead, `adopts = true
@@ -1196,7 +1199,7 @@ local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, PARTS.markCha
 return (tonumber(score) or 0) >= now + 415000
 end
 local function is_fresh(score)
-return tonumber(score) <= now + 10000 or is_long(score)
+return tonumber(score) % 1 == 0 or is_long(score)
 end`, PARTS.wake, `local function head_of_due()
 return moment()
 end
@@ -1228,7 +1231,7 @@ local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.endGr
 return (tonumber(score) or 0) >= now + 415000
 end
 local function is_fresh(score)
-return tonumber(score) <= now + 10000 or is_long(score)
+return tonumber(score) % 1 == 0 or is_long(score)
 end`, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, PARTS.wakeForNewHead, LIMITED.wakeForRoom, PARTS.readRecord, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
@@ -1288,7 +1291,7 @@ local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.endGr
 return (tonumber(score) or 0) >= now + 415000
 end
 local function is_fresh(score)
-return tonumber(score) <= now + 10000 or is_long(score)
+return tonumber(score) % 1 == 0 or is_long(score)
 end`, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, PARTS.wakeForNewHead, LIMITED.wakeForRoom, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
@@ -1356,7 +1359,7 @@ local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.place
 return (tonumber(score) or 0) >= now + 415000
 end
 local function is_fresh(score)
-return tonumber(score) <= now + 10000 or is_long(score)
+return tonumber(score) % 1 == 0 or is_long(score)
 end`, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, delay, forget, spread = sequence(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4])
@@ -1408,7 +1411,7 @@ local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.place
 return (tonumber(score) or 0) >= now + 415000
 end
 local function is_fresh(score)
-return tonumber(score) <= now + 10000 or is_long(score)
+return tonumber(score) % 1 == 0 or is_long(score)
 end`, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, onlySooner = sequence(ARGV[1]), ARGV[2] == '1'
@@ -1448,7 +1451,7 @@ local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.place
 return (tonumber(score) or 0) >= now + 415000
 end
 local function is_fresh(score)
-return tonumber(score) <= now + 10000 or is_long(score)
+return tonumber(score) % 1 == 0 or is_long(score)
 end`, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, id, onlySooner = sequence(ARGV[1]), ARGV[2], ARGV[5] == '1'
@@ -1478,7 +1481,7 @@ local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.endGr
 return (tonumber(score) or 0) >= now + 415000
 end
 local function is_fresh(score)
-return tonumber(score) <= now + 10000 or is_long(score)
+return tonumber(score) % 1 == 0 or is_long(score)
 end`, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, PARTS.wakeForNewHead, LIMITED.wakeForRoom, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.nextClaim, `local function claim_name(number)
@@ -1553,7 +1556,7 @@ local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.place
 return (tonumber(score) or 0) >= now + 415000
 end
 local function is_fresh(score)
-return tonumber(score) <= now + 10000 or is_long(score)
+return tonumber(score) % 1 == 0 or is_long(score)
 end`, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, id, read, was, due, content = sequence(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
@@ -1698,7 +1701,7 @@ end`, PARTS.withPayload, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder
 return (tonumber(score) or 0) >= now + 415000
 end
 local function is_fresh(score)
-return tonumber(score) <= now + 10000 or is_long(score)
+return tonumber(score) % 1 == 0 or is_long(score)
 end`, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, id, known, content = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
@@ -1779,7 +1782,7 @@ end`, PARTS.markChanged, PARTS.changedAt, `local ROLE_MS = 6000`, PARTS.holder, 
 return (tonumber(score) or 0) >= now + 415000
 end
 local function is_fresh(score)
-return tonumber(score) <= now + 10000 or is_long(score)
+return tonumber(score) % 1 == 0 or is_long(score)
 end`, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, `local function is_cancelled(after)
@@ -2400,7 +2403,7 @@ local newcomers = #line
 for n, base in ipairs(call('ZRANGE', RING, exact(LINE), '(0', 'BYSCORE', 'LIMIT', 0, most)) do line[newcomers + n] = base end
 return line, newcomers
 end
-local looked = { free = {}, took = {}, started = {}, windows = {}, heads = {}, done = {}, past = {}, retries = {} }
+local looked = { free = {}, took = {}, started = {}, windows = {}, heads = {}, done = {}, past = {}, retries = {}, cut = {} }
 local picked, picks = { members = {}, dues = {}, places = {}, groups = {} }, 0
 local pick
 do
@@ -2533,6 +2536,7 @@ rates[#rates + 1] = base
 rates[#rates + 1] = text_of_starts(rate.kept)
 end
 end
+if looked.cut[g] then return end
 if not head and not ends then
 leaving[#leaving + 1] = base
 return
@@ -2578,6 +2582,7 @@ local runs, reached = take(DUE, ids, scores)
 for n = picks, reached + 1, -1 do
 local g = picked.groups[n]
 looked.took[g], looked.heads[g] = looked.took[g] - 1, picked.dues[n]
+looked.cut[g] = g ~= picked.groups[1]
 end
 local runsNow, held, booked = {}, {}, 0
 for _, id in ipairs(#runs < reached and runs or {}) do runsNow[id] = true end
@@ -2643,12 +2648,13 @@ local envelopes = call('HMGET', JOBS, unpack(ids))
 local texts = records > 0 and call('HMGET', ATTEMPTS, unpack(ids)) or {}
 claim = next_claim(lastClaim)
 local number, bytes, started, running, others = claim_name(claim), 0, {}, {}, {}
-local losses = 0
+local losses, damaged = 0, false
 for i = 1, #ids do
 local id, envelope, text = ids[i], envelopes[i], texts[i]
 if not envelope then
 if onlyClaims then call('ZCARD', LEASES) end
 bury(id, 'undecodable', '{"name":"StoredDataError","message":"The index names a job that has no record."}')
+damaged = true
 others[#others + 1] = id; free(id)
 elseif text and index == DUE and select(2, read_record(text)) > 0 then
 call('ZADD', QUARANTINE, now, id)
@@ -2686,6 +2692,7 @@ else
 claim = 0
 end
 if #others > 0 then call('ZREM', index, unpack(others)) end
+if damaged then byteLimit = 0 end
 return started, #started + #others
 end
 if not answer and not paused then
@@ -2757,7 +2764,8 @@ local free = slots > claimed and not flag('o') or flag('f')
 local woken
 if free then
 if flag('i') then
-call('ZADD', IDLE, now + tonumber(ARGV[8]), me)
+local idleFor = tonumber(ARGV[8])
+call('ZADD', IDLE, now + idleFor + (idleFor >= 400000 and 0.5 or 0), me)
 local gone = call('ZRANGE', IDLE, '-inf', now - ROLE_MS, 'BYSCORE', 'LIMIT', 0, 10)
 if #gone > 0 then call('ZREM', IDLE, unpack(gone)) end
 end
@@ -2857,7 +2865,7 @@ end`, PARTS.eraseUnfinished, `local INTERRUPTED_MS = 20`, PARTS.hasBegun, PARTS.
 return (tonumber(score) or 0) >= now + 415000
 end
 local function is_fresh(score)
-return tonumber(score) <= now + 10000 or is_long(score)
+return tonumber(score) % 1 == 0 or is_long(score)
 end`, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, id, read, follows, before, nGone = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[7]), tonumber(ARGV[8])
@@ -3001,7 +3009,7 @@ end`, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS
 return (tonumber(score) or 0) >= now + 415000
 end
 local function is_fresh(score)
-return tonumber(score) <= now + 10000 or is_long(score)
+return tonumber(score) % 1 == 0 or is_long(score)
 end`, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, PARTS.wakeForNewHead, `local function is_cancelled(after)
@@ -3150,7 +3158,7 @@ local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.endGr
 return (tonumber(score) or 0) >= now + 415000
 end
 local function is_fresh(score)
-return tonumber(score) <= now + 10000 or is_long(score)
+return tonumber(score) % 1 == 0 or is_long(score)
 end`, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, PARTS.wakeForNewHead, LIMITED.wakeForRoom, PARTS.readRecord, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)

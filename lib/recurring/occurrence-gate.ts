@@ -58,6 +58,8 @@ export function dueAgain(dueAt: number, rules: OccurrenceHeader | undefined): nu
 /** Decides in a worker whether an occurrence runs: by the policies that it carries, and by the one before it. */
 export class OccurrenceGate {
   readonly #skipped: SkippedOneByOne;
+  /** By schedule, the latest question that may take several calls. It never rejects. */
+  readonly #asking = new Map<string, Promise<unknown>>();
 
   constructor(
     private readonly store: ShardStore,
@@ -84,9 +86,31 @@ export class OccurrenceGate {
       givenDueAt: givenDueAt + movedMs,
       now: claimed.now + movedMs,
     };
-    const { rules, now } = beginning;
+    const mayMiss = isMissed(beginning);
+    if (!mayMiss && beginning.rules.overlap === 'allow') return undefined;
+    const decide = () => this.#decide(schedule, beginning, mayMiss, claimed.now);
+    // Occurrences of one answer begin in their order: one call is answered before the next one, but a later occurrence must not begin, or go,
+    // between the calls of an earlier one. That costs a round trip for each that is late.
+    const before = this.#asking.get(schedule);
+    const decided = before ? before.then(decide) : decide();
+    if (mayMiss && beginning.rules.missed === 'once') {
+      const ended = () => void (this.#asking.get(schedule) === decided && this.#asking.delete(schedule));
+      this.#asking.set(schedule, decided);
+      void decided.then(ended);
+    }
+    return decided;
+  }
+
+  /** Never rejects. */
+  async #decide(
+    schedule: string,
+    beginning: Beginning,
+    mayMiss: boolean,
+    serverNow: number,
+  ): Promise<HandlerOutcome | undefined> {
+    const { at, rules, now } = beginning;
     try {
-      if (isMissed(beginning)) {
+      if (mayMiss) {
         const answer = await this.#askMissed(schedule, beginning);
         if (answer === 'g') return undefined;
         if (answer === 'm') this.#report(schedule, at, 'missed');
@@ -103,12 +127,12 @@ export class OccurrenceGate {
         this.#report(schedule, at, 'missed');
         return SKIPPED;
       }
-      if (waits) return { kind: 'released', dueAt: claimed.now + ASK_AGAIN_MS, unbegun: 'passable' };
+      if (waits) return { kind: 'released', dueAt: serverNow + ASK_AGAIN_MS, unbegun: 'passable' };
       this.#report(schedule, at, 'overlap');
       return SKIPPED;
     } catch {
       // Redis cannot be asked, so nothing is known of the one before it. The connection logs why, or who makes occurrences.
-      return { kind: 'released', dueAt: claimed.now + ASK_AGAIN_MS, unbegun: true };
+      return { kind: 'released', dueAt: serverNow + ASK_AGAIN_MS, unbegun: true };
     }
   }
 

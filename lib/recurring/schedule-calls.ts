@@ -10,6 +10,7 @@ import { Backfilling } from './backfilling.js';
 import { assertOccurs, timesOf } from './occurrence-times.js';
 import { madeUntil } from './occurrence-withdrawal.js';
 import { GivenUp } from './given-up.js';
+import { formerTimes } from './later-occurrences.js';
 import { planGivenUp, planOverdue, reportMissed } from './overdue.js';
 import { changeBy, changeInPlaceOf, changeSchedule, extraOccurrences, unreadable } from './schedule-change.js';
 import type { Change, Changed } from './schedule-write.js';
@@ -106,15 +107,18 @@ export class ScheduleCalls {
         last: record?.state.paused || (record && !there) ? record.state.last : now,
         made: record?.state.made ?? 0,
         paused: record?.state.paused ?? false,
+        pausedAt: record?.state.pausedAt,
         triggered: record?.state.triggered,
         over: record?.state.over,
         backfills: record?.state.backfills,
         elsewhere: record?.state.elsewhere,
       };
       const recent = record?.state.recent ?? [];
+      const follows = { ...wanted, state: { ...begun, recent } };
+      const former = there && (await formerTimes(there, follows, now));
       // What is due already belongs to what the schedule was. In another shard it was taken back before.
       const gone = there ? waitingAhead(there.state, now) : [];
-      const change = { record: { ...wanted, state: { ...begun, recent } }, gone, was: there };
+      const change = { record: { ...follows, state: { ...follows.state, former } }, gone, was: there };
       const { plan, ...anew } = await this.#anew(id, now, change);
       missed = plan.missed;
       return anew;
@@ -157,7 +161,8 @@ export class ScheduleCalls {
       const last = paused ? madeBy(record.state, now) : now;
       // Pausing takes back all that the record names: so what it names later was asked for since.
       const recent = paused ? aheadOf(record.state, now) : record.state.recent;
-      const after = { ...record, state: { ...record.state, made, paused, removing: undefined, last, recent } };
+      const since = { paused, pausedAt: paused && now < last ? now : undefined };
+      const after = { ...record, state: { ...record.state, ...since, made, removing: undefined, last, recent } };
       const goneDue = paused ? due.length : 0;
       // Whoever resumes it in the millisecond of the pause may ask for an occurrence in it.
       const pausedAt = paused ? last : Math.min(record.state.last, now - 1);
@@ -172,7 +177,7 @@ export class ScheduleCalls {
     // Also when it was paused before: the process that did it may have died on the way. What was triggered since then stays, and what a
     // backfill has made since: that is due from the pause on.
     const withdrawn = { ...madeUntil(state.last, done.record), named: [] };
-    if (state.recent.length > 0) withdrawn.dueBy = state.last - 1;
+    if (state.recent.length > 0) withdrawn.dueBy = (state.pausedAt ?? state.last) - 1;
     try {
       if (paused) await withdrawAll(this.context, call, queue, id, done.shard, withdrawn, givenUp);
       else if (changed) await this.#fill(call, queue, id, done.record, done.now);
@@ -188,8 +193,8 @@ export class ScheduleCalls {
     const done = await changeSchedule(this.context, 'triggerSchedule', queue, id, async (stored, record, now) => {
       if (!stored) return undefined;
       if (!record) throw unreadable(queue, id);
-      const { paused, last, recent, triggered = 0 } = record.state;
-      const taken = new Set(recent);
+      const { paused, last, recent, over = [], triggered = 0 } = record.state;
+      const taken = new Set([...recent, ...over]);
       const times = await timesOf(rhythmOf(record), 'triggerSchedule').catch(() => undefined);
       // A time of the schedule itself is left to it, made or not: two jobs would have one id. Where this process cannot compute them, as
       // in a zone that it does not know, only those that the record names are left.

@@ -38,6 +38,8 @@ export interface ScheduleState {
   readonly zoneData: string;
   readonly owner: 'code' | 'call';
   readonly paused: boolean;
+  /** Of one that is paused: when that was, ms, where occurrences that were triggered at one moment have made `last` later. */
+  readonly pausedAt?: number | undefined;
   /** Only of one that is about to be removed: nobody has paused it, but it counts as paused. */
   readonly removing?: true | undefined;
   /** Only of one that its group brings to another shard: it counts as paused here. */
@@ -48,6 +50,11 @@ export interface ScheduleState {
   readonly triggered?: number | undefined;
   /** Nominal times to come that are not made again, and count once: their occurrences were cancelled, or had begun, before the schedule changed. */
   readonly over?: readonly number[] | undefined;
+  /**
+   * Of `recent`, times that are none of the rhythm as it is now, and were of one before: theirs are no triggered occurrences. Undefined where
+   * an older library changed it.
+   */
+  readonly former?: readonly number[] | undefined;
   /** Backfills that are not complete: the latest ones. */
   readonly backfills?: readonly Backfill[] | undefined;
 }

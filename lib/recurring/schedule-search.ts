@@ -4,6 +4,8 @@ import type { StoredSchedule } from '../redis/schedule.protocol.js';
 import { readInTime } from './read-in-time.js';
 import { decodeRecord } from './schedule-record.js';
 
+const MOST_LOOKS = 3;
+
 /** Where a schedule is, and what it is. */
 export interface FoundSchedule {
   readonly shard: number;
@@ -23,20 +25,32 @@ export async function findSchedule(
   const own = context.shardOf(queue, id, 0);
   const found = await readSchedule(context, call, queue, id, own);
   if (isLiving(found)) return found;
-  const others = await findElsewhere(context, call, queue, id, own);
-  return others.find(isLiving) ?? [found, ...others].find(isStored) ?? found;
+  const all = await findEverywhere(context, call, queue, id, own, found);
+  return all.find(isLiving) ?? all.find(isStored) ?? all[0];
 }
 
-/** All shards, this one first. */
+/**
+ * All shards, this one first. They are not read at one moment: one that is taken from shard to shard meanwhile was in none of them. A move
+ * lasts longer than a look, so where nothing is found another look finds it.
+ *
+ * @param read what stood in the first one just now, if that is known
+ */
 export async function findEverywhere(
   context: InstanceContext,
   call: string,
   queue: string,
   id: string,
   first: number,
+  read?: FoundSchedule,
 ): Promise<readonly [FoundSchedule, ...FoundSchedule[]]> {
-  const found = await readSchedule(context, call, queue, id, first);
-  return [found, ...(await findElsewhere(context, call, queue, id, first))];
+  const stores = context.stores(queue);
+  const mayMove = stores.length > 1 && stores[first]!.isLimited;
+  let found = read ?? (await readSchedule(context, call, queue, id, first));
+  for (let looks = 1; ; looks++) {
+    const others = await findElsewhere(context, call, queue, id, first);
+    if (isStored(found) || others.length > 0 || looks === MOST_LOOKS || !mayMove) return [found, ...others];
+    found = await readSchedule(context, call, queue, id, first);
+  }
 }
 
 export function isStored(found: FoundSchedule): found is FoundSchedule & { stored: StoredSchedule } {

@@ -227,7 +227,7 @@ class Planning {
   #state(): ScheduleState {
     const { state } = this.record;
     // Also those that it has made room for: a change begins anew from now.
-    const over = [...this.#over].filter((at) => at > Math.min(this.#last, this.now));
+    const over = [...this.#over].filter((at) => at >= Math.min(this.#last, this.now));
     return {
       ...state,
       revision: state.revision + 1,

@@ -18,7 +18,7 @@ import { ScriptLoader } from './script-loader.js';
 import { Sockets } from './sockets.js';
 import { WakeUpListener } from './wake-up-listener.js';
 import type { WakeUpConnection } from './wake-up-listener.js';
-import { clearTimeout, randomBytes, setTimeout } from '../time-and-randomness.js';
+import { clearTimeout, performance, randomBytes, setTimeout } from '../time-and-randomness.js';
 
 /** How long a call waits for a connection that the test kit has cut. */
 const INTERRUPTED_MS = 50;
@@ -217,6 +217,7 @@ export class RedisConnection implements WatchedConnection, WakeUpConnection {
    */
   async send<T>(call: () => Promise<T>, key?: string): Promise<T> {
     if (!this.isReady) throw this.#notSent();
+    const sentAt = performance.now();
     return new Promise<T>((resolve, reject) => {
       const finish = () => {
         clearTimeout(timer);
@@ -228,7 +229,7 @@ export class RedisConnection implements WatchedConnection, WakeUpConnection {
       };
       const timer = setTimeout(() => {
         abandon(new NoAnswerError(`Redis at ${this.address} did not answer within ${this.#timeoutMs} ms.`));
-        this.#replaceNodeOf(key);
+        this.#sockets.replaceNodeOf(this.commands, key, sentAt);
       }, this.#timeoutMs);
       this.#pending.add(abandon);
       call().then(
@@ -240,7 +241,7 @@ export class RedisConnection implements WatchedConnection, WakeUpConnection {
           finish();
           if (isReadOnlyReply(error)) {
             this.#watch.callRefused('is read-only');
-            this.#replaceNodeOf(key);
+            this.#sockets.replaceNodeOf(this.commands, key);
           } else if (isRefusal(error)) {
             this.#watch.callRefused(`answers ${replyCode(error)}`);
           }
@@ -284,6 +285,7 @@ export class RedisConnection implements WatchedConnection, WakeUpConnection {
     if (this.#closed) return;
     this.#closed = true;
     this.#handshake.stop();
+    this.#sockets.stop();
     for (const client of this.#clients) disconnect(client);
     this.#watch.stop(new AfterCloseError());
     for (const abandon of this.#pending) abandon(new NoAnswerError('The connection to Redis was closed.'));
@@ -293,14 +295,11 @@ export class RedisConnection implements WatchedConnection, WakeUpConnection {
 
   /** Destroys the sockets of a client. */
   replace(client: RedisClient): void {
-    if (!this.#closed) this.#sockets.replace(client);
-  }
-
-  #replaceNodeOf(key: string | undefined): void {
-    if (!this.#closed) this.#sockets.replaceNodeOf(this.commands, key);
+    this.#sockets.replace(client);
   }
 
   #listen(): void {
+    this.#sockets.watch(this.commands);
     for (const client of this.#clients) {
       client.on('connect', () => this.#handshake.begin(client, () => this.replace(client)));
       client.on('ready', () => void this.#answered(client));

@@ -5,13 +5,32 @@ import type { RedisClient } from './redis.client.js';
 /** Replies may fail in bulk: a socket is destroyed at most twice a second. */
 const REPLACED_AGAIN_MS = 500;
 
+interface WithStream {
+  readonly stream?: { readonly bytesRead?: number; destroy(): void };
+}
+
 /** Destroys sockets that cannot be used any more; the driver then connects anew by itself. */
 export class Sockets {
   readonly #replacedAt = new WeakMap<object, number>();
+  /** Of each connection to a node of a Cluster. The driver makes another one when it ends. */
+  readonly #madeAt = new WeakMap<object, number>();
+  /** Of each of them how much it had received when that was looked at, and since when it has been so much. */
+  readonly #received = new WeakMap<object, { readonly bytes: number; readonly since: number }>();
+  #isOver = false;
+
+  /** To be called before a client connects for the first time. */
+  watch(client: RedisClient): void {
+    client.on('+node', (node: object) => this.#madeAt.set(node, performance.now()));
+  }
+
+  /** From now on nothing is replaced: the connection is closed. */
+  stop(): void {
+    this.#isOver = true;
+  }
 
   /** All sockets of a client. */
   replace(client: RedisClient): void {
-    if (!this.#mayReplace(client)) return;
+    if (this.#isOver || !this.#mayReplace(client)) return;
     const nodes = 'nodes' in client ? client.nodes() : [client];
     for (const node of nodes) destroySocket(node);
     if ('nodes' in client) client.disconnect(true);
@@ -20,14 +39,36 @@ export class Sockets {
   /**
    * The same after a call that was not answered. Of a Cluster only the node that serves `key`: a node that hangs must not cut
    * off the others. If the client has lost that node it sends such calls to any other one, which only helps when that one answers;
-   * so it must ask, over a new connection, who has the slot.
+   * so it must ask, over a new connection, who has the slot. Any other one that kept silent meanwhile is replaced as well: nobody else
+   * does it, and all calls for lost nodes would be kept for it, as many as there are until the network is back.
+   *
+   * A connection that is younger than the call stays: it is not the one that kept silent. Else each of many calls that wait for a new
+   * connection would cut it off when its own time is over, and where connecting takes long they would wait for seconds.
+   *
+   * @param sentAt when the call was sent that had no answer, on the clock of `performance`; undefined where an answer came, but a wrong one
    */
-  replaceNodeOf(client: RedisClient, key: string | undefined): void {
+  replaceNodeOf(client: RedisClient, key: string | undefined, sentAt?: number): void {
     if (!('nodes' in client)) return this.replace(client);
-    if (key === undefined) return;
+    if (this.#isOver || key === undefined) return;
     const node = nodeOf(client, key);
-    if (!node) client.refreshSlotsCache();
-    else if (this.#mayReplace(node)) destroySocket(node);
+    if (node) {
+      const isYoung = sentAt !== undefined && this.#madeAt.get(node)! > sentAt;
+      if (!isYoung && this.#mayReplace(node)) destroySocket(node);
+      return;
+    }
+    if (sentAt !== undefined) this.#replaceSilent(client.nodes(), sentAt);
+    client.refreshSlotsCache();
+  }
+
+  /** From one that works an answer would have come, be it that another node has the slot. */
+  #replaceSilent(nodes: readonly object[], sentAt: number): void {
+    const now = performance.now();
+    for (const node of nodes) {
+      const bytes = (node as WithStream).stream?.bytesRead ?? 0;
+      const last = this.#received.get(node);
+      if (last?.bytes !== bytes) this.#received.set(node, { bytes, since: now });
+      else if (last.since <= sentAt && this.#mayReplace(node)) destroySocket(node);
+    }
   }
 
   #mayReplace(client: object): boolean {
@@ -39,5 +80,5 @@ export class Sockets {
 }
 
 export function destroySocket(node: unknown): void {
-  (node as { stream?: { destroy(): void } }).stream?.destroy();
+  (node as WithStream).stream?.destroy();
 }

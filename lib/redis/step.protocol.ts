@@ -81,7 +81,7 @@ export interface StepReply {
   readonly paused: boolean;
   /** Nothing was stored of the shard before; or perhaps nothing, when a copy of the call may have come first. */
   readonly isNew: boolean;
-  /** The claim left due jobs behind because of their size. */
+  /** The claim left due jobs behind because of their size, or may have because it met damaged ones. */
   readonly isCut: boolean;
   /** Claims count for limits of the queue: no job is given for which no slot is free. */
   readonly isLimited: boolean;

@@ -314,7 +314,7 @@ export class DelayQueueHarness {
   /** Waits until nothing is due and nothing runs. @returns false when handlers do not end */
   async #settle(most: number): Promise<boolean> {
     let [quiet, last, since] = [0, this.#progress(), performance.now()];
-    for (const worker of this.#workers()) worker.wake();
+    for (const worker of this.#workers()) worker.begin(this.standsStill);
     while (quiet < QUIET_TURNS) {
       const offline = this.connection.isInterrupted;
       const waiting = offline ? [] : await this.#shards.waiting();

@@ -11,6 +11,12 @@ export class TestWorker {
     this.worker.wake();
   }
 
+  /** Where time stands still it then looks only when woken: by itself it would ask again and again for what moved time makes due. */
+  begin(timeStandsStill: boolean): void {
+    if (timeStandsStill) this.worker.next.timeStandsStill();
+    this.worker.wake();
+  }
+
   /** Something runs. */
   get isRunning(): boolean {
     return this.worker.running > 0;

@@ -1,8 +1,9 @@
 import type { StepReply } from '../redis/step.protocol.js';
 import type { ClaimedJobs } from './claimed-jobs.js';
+import { IdleEntry } from './idle-entry.js';
 import type { IsolationMember } from './isolation/isolation-gate.js';
 import { QuarantineTurn } from './isolation/quarantine-turn.js';
-import type { Occupancy } from './occupancy.js';
+import type { Ask, Occupancy } from './occupancy.js';
 import { PollSchedule } from './poll-schedule.js';
 import type { SlotUser } from './slot-pool.js';
 import { FULL_FOR_MS, isSupplied, planStep, SPLIT_FROM } from './step-planner.js';
@@ -30,8 +31,7 @@ export class NextStep {
   #isAtLimit = false;
   /** Redis must hear at once that a job shares the process now. */
   #speak = false;
-  /** Until then (monotonic ms) Redis has this worker on the list of idle ones; 0 if it has not. */
-  #idleUntil = 0;
+  readonly #idle = new IdleEntry();
   /** Since when (monotonic ms) it is full although Redis has it on the list of idle workers. */
   #fullSince = Infinity;
 
@@ -91,8 +91,10 @@ export class NextStep {
   }
 
   /** The step leaves. */
-  sent({ quarantineLimit, quarantinedForMs }: StepRequest): void {
+  sent({ limit, quarantineLimit, quarantinedForMs }: StepRequest, now: number): Ask {
+    // First: another worker hears of what this one asks for, and may plan at once. Nothing may join a job that is to run alone.
     if (quarantineLimit > 0) this.turn.asks(quarantinedForMs);
+    return this.occupancy.ask(limit + quarantineLimit, quarantineLimit > 0, now);
   }
 
   /** It got no answer that counts. */
@@ -100,23 +102,22 @@ export class NextStep {
     if (quarantineLimit > 0) this.turn.fails();
   }
 
+  /** The time of the store goes on only when somebody moves it, who then wakes this worker: so does the test kit. */
+  timeStandsStill(): void {
+    this.#poll.timePasses = false;
+  }
+
   /** It was answered; the jobs that it brought have not been started. @returns as of `PollSchedule` */
-  answered(
-    { limit, ahead, hasFreeSlots, claimInFlight }: StepRequest,
-    reply: StepReply,
-    sentAt: number,
-    now: number,
-    mayRest: boolean,
-  ): boolean | undefined {
+  answered(request: StepRequest, reply: StepReply, sentAt: number, now: number, mayRest: boolean): boolean | undefined {
+    const { limit, ahead, hasFreeSlots, claimInFlight } = request;
     if (reply.paused || reply.head === undefined || reply.head > reply.now)
       this.caughtUpAt = Math.max(this.caughtUpAt, sentAt);
     this.#isAtLimit = reply.isLimited && reply.head === undefined;
     if (limit > 0) {
       this.#isLimited = reply.isLimited;
       this.#backlog = isSupplied(limit - ahead, reply.jobs.length);
-      // Then the script took it off the list of idle ones.
-      if (limit - ahead <= reply.jobs.length && !hasFreeSlots && !claimInFlight) this.#idleUntil = 0;
     }
+    if (this.#idle.answered(request, reply.jobs.length, sentAt)) this.#poll.force();
     const mayAsk = limit > 0 || hasFreeSlots || claimInFlight;
     return this.#poll.answered(reply, sentAt, now, limit > 0, this.#backlog, mayAsk, limit > ahead, mayRest);
   }
@@ -157,7 +158,7 @@ export class NextStep {
     view.quarantine = this.turn.want(now, free, stepsOut);
     view.isQuarantineAsked = this.turn.isAsking;
     view.asksIsolation = this.turn.asksIsolation(now);
-    view.idleUntil = this.#idleUntil;
+    view.idleUntil = this.#idle.until;
     view.fullSince = this.#fullSince;
     return view;
   }
@@ -189,7 +190,7 @@ export class NextStep {
     this.#speak = false;
     // The jobs whose heartbeat was due are being settled on the other session.
     if (settle.ended.length + renewals.length === 0 && !draft.saysSomething) return undefined;
-    this.#idleUntil = draft.idleUntil;
+    this.#idle.until = draft.idleUntil;
     if (draft.looks) this.#poll.asked();
     const { settings, deadLetters } = this.deps;
     return {

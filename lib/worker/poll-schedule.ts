@@ -21,6 +21,8 @@ export class PollSchedule {
   at = 0;
   /** The longest sleep the next answer can lead to. */
   longestMs = REST_MS;
+  /** Where time goes on only when somebody moves it, nothing becomes due by waiting: whoever moves it wakes this worker. */
+  timePasses = true;
   #forced = false;
   #sweptAt = -Infinity;
   #sweepAt = 0;
@@ -93,7 +95,7 @@ export class PollSchedule {
     }
     let at = arrivedAt + this.#rereadMs + (isLeader ? 0 : random() * 20 * idle);
     const heard = reply.head !== undefined && !reply.paused;
-    const headAt = heard ? Math.max(arrivedAt, this.#departures.for(reply.head)) : Infinity;
+    const headAt = heard && this.timePasses ? Math.max(arrivedAt, this.#departures.for(reply.head)) : Infinity;
     if (!asked) {
       // A step that claimed nothing must not postpone the next claim, unless that time has passed and no slot is free.
       // It may advance it: a job that it just retried can be the new head, which the claim on the other session read
@@ -111,7 +113,7 @@ export class PollSchedule {
       return true;
     }
     // A claim that was cut left due jobs behind: claim again without the delay of a backup.
-    const cut = reply.jobs.length > 0 && heard && reply.head <= reply.now;
+    const cut = (reply.isCut || reply.jobs.length > 0) && heard && reply.head <= reply.now;
     at = Math.min(at, headAt + (cut ? 0 : late));
     this.at = Math.min(at, this.#sweepAt);
     return false;

@@ -233,8 +233,7 @@ export class ShardWorker implements IsolationMember, SlotUser {
 
   async #send(session: Session, request: StepRequest): Promise<void> {
     const sentAt = performance.now();
-    const ask = this.occupancy.ask(request.limit + request.quarantineLimit, request.quarantineLimit > 0, sentAt);
-    this.next.sent(request);
+    const ask = this.next.sent(request, sentAt);
     let reply: StepReply | undefined;
     try {
       const isVain = () => this.#closed || (this.#stopping && request.settle.ended.length === 0);
@@ -264,10 +263,13 @@ export class ShardWorker implements IsolationMember, SlotUser {
     if (rests) this.#rest.begin(reply.quiet!.held, reply.now, arrivedAt);
     else if (rests === false) this.#rest.end();
     if (this.deps.prefetch && request.limit > 0) this.#supplied(request, reply, arrivedAt);
+    const { untold } = this.jobs;
     this.jobs.receive(request, reply, ask, arrivedAt, this.#stopping);
+    // With limits what ended at once, as one that had expired, makes room for others: the step that tells of it claims them.
+    const hasMore = reply.isCut || (reply.isLimited && this.jobs.untold > untold);
     if (reply.paused) this.jobs.prefetched.release(arrivedAt);
     this.next.turn.answered(request, reply);
-    if ((request.limit > reply.jobs.length && !reply.isCut) || this.next.isBarred) this.onEmpty?.();
+    if ((request.limit > reply.jobs.length && !hasMore) || this.next.isBarred) this.onEmpty?.();
     this.onEnded?.();
     this.#wait.look();
     this.#pump();

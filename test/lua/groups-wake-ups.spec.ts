@@ -60,6 +60,19 @@ describe('the leader and two idle processes are woken', () => {
     expect(await woken()).toEqual(['leader', 'b', 'c']);
   });
 
+  it('when a run ends whose group was at its limit, and at once, also after the clock went back', async () => {
+    await limit('groupCount:1');
+    await store('a', 'A', 'B');
+    await shard.meta({ turn: ((await shard.now()) + HOUR) * 1024 });
+    const claim = await takeOne();
+    await peers.busy.claim(1, { claimInFlight: true });
+    await woken();
+    await peers.busy.settle(claim, 'A', { verb: 'complete' });
+    expect(await woken()).toEqual(['leader', 'b', 'c']);
+    const { head, now } = await peers.busy.step({});
+    expect(head).toBeLessThanOrEqual(now);
+  });
+
   it.each([
     ['cancelled', () => shard.producer.cancel(shard.queue, 'A')],
     ['cancelled among others', () => shard.inspector.bulk.cancel(shard.queue, { ids: ['A'] })],
@@ -103,6 +116,19 @@ describe('the leader and two idle processes are woken', () => {
     expect(await woken()).toEqual(['leader', 'b', 'c']);
     await peers.busy.settle(claim, 'A', { verb: 'complete' });
   });
+});
+
+it('who missed the message is told again while groups are looked at because a limit was widened', async () => {
+  await limit(`groupRate:1/${HOUR}`);
+  await store('a', 'A', 'B');
+  await takeOne();
+  await peers.busy.claim(1, { claimInFlight: true });
+  await limit(`groupRate:2/${HOUR}`);
+  expect((await shard.read()).meta).toHaveProperty('widened');
+  await shard.meta({ wokenAt: (await shard.now()) - 60 });
+  await woken();
+  await store('b', 'C');
+  expect(await woken()).toEqual(['leader', 'b', 'c']);
 });
 
 describe('nobody is woken', () => {

@@ -287,6 +287,21 @@ describe('the role of the leader', () => {
     expect(await woken()).toEqual([]);
   });
 
+  it.each([
+    ['rested, so that it may have died minutes ago', 422_000, ''],
+    ['looked every few seconds, so that it lives', 10_000, 'b'],
+  ])('that one is handed it or nobody: its entry is nearly over, and it %s', async (_, idleForMs, successor) => {
+    await here.world.redis.del(shard.key('idle'));
+    await peers.b.step({ limit: 1, refreshIdle: true, idleForMs });
+    await here.world.redis.zincrby(shard.key('idle'), 5_000 - idleForMs, peers.b.name);
+    await shard.fill('A');
+    await woken();
+    await peers.leader.claim(1);
+    expect((await shard.read()).meta['leader']!.split(' ')[0]).toBe(successor && peers.b.name);
+    // Told in any case: if it lives, it has the role as soon as it looks.
+    expect(await woken()).toEqual(['b']);
+  });
+
   it('stays where it is while its holder has more free slots', async () => {
     await shard.fill('A');
     expect((await peers.leader.claim(1, { hasFreeSlots: true })).isLeader).toBe(true);

@@ -33,6 +33,11 @@ export class Turns {
   #limits: LimitsData = {};
   #era = 0;
   #starts: Start[] = [];
+  /**
+   * Groups that have left a start to a job in quarantine, and when. A second later they are looked at again, whatever has become of it: where it
+   * was put off, or is gone, their jobs wait until then.
+   */
+  readonly #leaving = new Map<string, number>();
 
   constructor(private readonly model: Model) {}
 
@@ -52,6 +57,14 @@ export class Turns {
     return this.#roomOfQueue(0) > 0 ? false : undefined;
   }
 
+  /** Has the rate of its group room for this job? Undefined where that depends on windows from before limits were set. */
+  hasRate({ version: { group } }: Job): boolean | undefined {
+    if (group === undefined) return true;
+    const { groupRate } = this.#limits;
+    if (this.#roomByRate(groupRate, this.#era, group) <= 0) return false;
+    return this.#roomByRate(groupRate, 0, group) > 0 ? true : undefined;
+  }
+
   /**
    * What is due and may start, one at a time.
    *
@@ -69,6 +82,7 @@ export class Turns {
     const { version, next } = job;
     const { group } = next && next !== 'cancelled' ? next : version;
     if (group === undefined) return true;
+    if (this.#leaving.get(group) === this.model.now) return false;
     if (this.#roomByRate(this.#limits.groupRate, 0, group) - this.#reserved(this.#era, group) <= 0) return false;
     const { groupCount = Infinity } = this.#limits;
     const held = this.#held(group) - ended.filter(({ version: { group: its } }) => its === group).length;
@@ -83,7 +97,7 @@ export class Turns {
   }
 
   /**
-   * A claim that brought all that was wanted, of which something ends at once instead of starting, is followed by another one. Of what
+   * A claim of which something ends at once instead of starting is followed by another one: it leaves room in the limits. Of what
    * runs it is seen which claim took it; of the rest it is looked for.
    *
    * @param taken by all claims of one pull
@@ -91,7 +105,7 @@ export class Turns {
    * @returns what one claim of `want` jobs may have taken first; all, if it was the last one, or where nothing fits
    */
   oneClaim(taken: Job[], want: number, ends: (job: Job) => boolean, tokenOf: (job: Job) => number | undefined): Job[] {
-    if (taken.length <= want) return taken;
+    if (taken.length <= want && (!taken.some(ends) || this.#problem(taken, want) === undefined)) return taken;
     const token = Math.min(...taken.map((job) => tokenOf(job) ?? Infinity));
     const first = taken.filter((job) => tokenOf(job) === token);
     const isFull = (jobs: readonly Job[]) =>
@@ -101,7 +115,11 @@ export class Turns {
       return runs === 0 || runs === first.length;
     };
     const fits = (jobs: readonly Job[]) => isFull(jobs) && isWhole(jobs) && this.#problem(jobs, want) === undefined;
-    return choices(taken, want).find(fits) ?? taken;
+    for (let size = Math.min(want, taken.length); size > 0; size--) {
+      const found = choices(taken, size).find(fits);
+      if (found) return found;
+    }
+    return taken;
   }
 
   #problem(taken: readonly Job[], want: number): unknown {
@@ -123,6 +141,13 @@ export class Turns {
     const left = this.#leftOver(taken);
     const names = taken.map(({ id }) => id).join(', ');
     must(left.length === 0, `${left.join(', ')} may start and did not, of ${want} wanted, beside ${names || 'none'}`);
+  }
+
+  /** A claim has looked at what is due. */
+  looked(): void {
+    const { due, now } = this.model;
+    for (const { version } of due)
+      if (version.group !== undefined && this.#reserved(0, version.group) > 0) this.#leaving.set(version.group, now);
   }
 
   /** The same of a claim from the quarantine. */
@@ -181,6 +206,7 @@ export class Turns {
       .filter((job) => {
         const { group } = job.version;
         if (group === undefined) return true;
+        if (this.#leaving.get(group) === this.model.now) return false;
         const mine = taken.filter(({ version }) => version.group === group);
         if (this.#roomByRate(groupRate, 0, group) - mine.length - this.#reserved(this.#era, group) <= 0) return false;
         const held = this.#held(group) + mine.filter(({ keepsPlace }) => !keepsPlace).length;

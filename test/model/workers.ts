@@ -119,8 +119,9 @@ export class Worker {
       if (barred) break;
 
       // To have the process to itself, or because it has waited for that long enough.
+      const mayLeave = (job: Job) => process.runs.length === 0 || isOverdue(job, model);
       const candidate = knows
-        ? model.quarantined.find((job) => process.runs.length === 0 || isOverdue(job, model))
+        ? model.quarantined.find((job) => mayLeave(job) && isLetOut(job, witness, model))
         : undefined;
       const head = model.turns ? model.due.find(took) : model.due[0];
       const want = max - given.length;
@@ -136,7 +137,9 @@ export class Worker {
         if ('ending' in started) dropped.push(started);
         else given.push(started);
       }
-      over = given.length === max || (!fromQuarantine && jobs.length < want);
+      // What ends at once leaves room in the limits for others.
+      const makesRoom = model.turns !== undefined && dropped.length > 0;
+      over = given.length === max || (!fromQuarantine && jobs.length < want && !makesRoom);
       this.#answered();
     }
     for (const { id, claim, ending } of dropped) this.#settle(id, claim, ending);
@@ -148,13 +151,13 @@ export class Worker {
    * A process that knows of jobs in quarantine stops claiming for a while now and then, to become empty and for one of them to run
    * alone. So it did when nothing of what was due was taken, what becomes due by taking back included. Where nothing was
    * due, it shows in that no claim here was marked as not alone: neither its lease nor, when that was taken back before, the
-   * run itself.
+   * run itself. A pause ends it, but not before the worker that it stopped for has heard of the pause.
    */
   #stepsAside({ took, silent, knowsLoss }: Witness, sweeps: boolean): boolean {
     const { model, process } = this;
     const isolated = process.isolated(model.now);
     const knows = model.quarantined.length > 0 || process.workers.some((worker) => worker.#knowsQuarantine);
-    if (isolated.length === 0 && (process.runs.length === 0 || !knows || model.paused)) return false;
+    if (isolated.length === 0 && (process.runs.length === 0 || !knows)) return false;
     const lost = sweeps ? this.#nextLost() : [];
     const followed = lost.filter(({ next }) => next && next !== 'cancelled' && next.due <= model.now);
     // A claim that was told that it is no longer alone was renewed before anything is taken back.
@@ -214,6 +217,7 @@ export class Worker {
     const ends = (job: Job) => this.#whyNot(job) !== undefined;
     const due = turns ? turns.oneClaim(model.due.filter(took), want, ends, tokenOf) : model.due.slice(0, want);
     turns?.check(due, want);
+    turns?.looked();
     for (const job of due) if (job.losses > 0) model.divert(job);
     return due.filter(({ state }) => state === 'waiting');
   }
@@ -372,6 +376,14 @@ export class Worker {
 /** It has waited for an empty process long enough: hours, where a minute is asked for. */
 function isOverdue({ quarantinedAt }: Job, { now }: Model): boolean {
   return quarantinedAt !== undefined && quarantinedAt < now;
+}
+
+/**
+ * One whose group is at its rate holds up no other one in quarantine: that rate is no limit of theirs. Where the rate depends on windows
+ * from before limits were set, it is seen in what was taken.
+ */
+function isLetOut(job: Job, { took }: Witness, { turns }: Model): boolean {
+  return turns?.hasRate(job) ?? (!turns || took(job));
 }
 
 export type HowToEnd =

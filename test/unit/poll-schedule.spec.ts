@@ -56,6 +56,15 @@ describe('when a worker looks next', () => {
     },
   );
 
+  it('is when somebody says so, or after seconds, where time goes on only when it is moved', () => {
+    const look = swept();
+    look.timePasses = false;
+    look.answered(reply({ head: NOW + 20 }), 1_000, 1_000, true, false);
+    expect(look.at).toBe(6_000);
+    look.force();
+    expect(look.isDue(1_001)).toBe(true);
+  });
+
   it('is so early that a step is there when the head is due, by the quickest way there that was seen', () => {
     const look = swept();
     look.answered(reply({ exactNow: NOW + 0.4 }), 999, 1_000.2, true, false);

@@ -1,3 +1,5 @@
+import { EventEmitter } from 'node:events';
+import { performance } from 'node:perf_hooks';
 import { describe, expect, it } from '@jest/globals';
 import { slotOf } from '../../lib/redis/keys.js';
 import type { RedisClient } from '../../lib/redis/redis.client.js';
@@ -12,10 +14,20 @@ function clusterOf(owner: string, connected: readonly string[]) {
   slots[slotOf(KEY)] = [owner];
   const nodes = connected.map((address) => {
     const [host, port] = address.split(':');
-    return { options: { host, port: Number(port) }, stream: { destroy: () => happened.push(`${address} is cut off`) } };
+    const stream = { bytesRead: 100, destroy: () => happened.push(`${address} is cut off`) };
+    return { options: { host, port: Number(port) }, stream };
   });
-  const client = { slots, nodes: () => nodes, refreshSlotsCache: () => happened.push('asks who has the slots') };
-  return { client: client as unknown as RedisClient, happened };
+  const client = Object.assign(new EventEmitter(), {
+    slots,
+    nodes: () => nodes,
+    refreshSlotsCache: () => happened.push('asks who has the slots'),
+  });
+  return {
+    client: client as unknown as RedisClient,
+    happened,
+    connects: () => client.emit('+node', nodes[0]),
+    hears: () => (nodes[0]!.stream.bytesRead += 20),
+  };
 }
 
 describe('after a call to a Cluster that was not answered', () => {
@@ -29,6 +41,28 @@ describe('after a call to a Cluster that was not answered', () => {
     const { client, happened } = clusterOf('a:1', ['b:2']);
     new Sockets().replaceNodeOf(client, KEY);
     expect(happened).toEqual(['asks who has the slots']);
+  });
+
+  it('a connection that was made after the call was sent stays, for it is not the one that kept silent', () => {
+    const { client, happened, connects } = clusterOf('a:1', ['a:1']);
+    const sockets = new Sockets();
+    sockets.watch(client);
+    const sentAt = performance.now();
+    connects();
+    sockets.replaceNodeOf(client, KEY, sentAt - 1);
+    expect(happened).toEqual([]);
+    sockets.replaceNodeOf(client, KEY, performance.now());
+    expect(happened).toEqual(['a:1 is cut off']);
+  });
+
+  it('others that have kept silent since before the call are cut off as well where that node is lost, or they would keep all calls', () => {
+    const { client, happened, hears } = clusterOf('a:1', ['b:2', 'c:3']);
+    const sockets = new Sockets();
+    sockets.replaceNodeOf(client, KEY, performance.now());
+    const sentAt = performance.now();
+    hears();
+    sockets.replaceNodeOf(client, KEY, sentAt);
+    expect(happened.filter((what) => what !== 'asks who has the slots')).toEqual(['c:3 is cut off']);
   });
 
   it('nothing is cut off when nobody knows where the call went', () => {

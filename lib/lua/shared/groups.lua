@@ -70,7 +70,9 @@ local function window(text, max, per)
 end
 
 -- When this queue is worth a look: nil while nothing can start before a run ends, else when its window opens, since when the first group is
--- in line, or when the first head comes due or the first group leaves its limit.
+-- in line, or when the first head comes due or the first group leaves its limit. Where nobody knows since when, as while groups
+-- are still looked at, it says 50 ms ago: that is at once, and long enough for `must_wake` to tell again who missed a message, which with
+-- `now` it never did.
 local function moment()
   read_limits()
   if limits.count and call('ZCARD', RUNNING) >= limits.count then return nil end
@@ -78,14 +80,18 @@ local function moment()
     local rate = window(call('HGET', RATES, ''), limits.max, limits.per)
     if rate.left == 0 then return rate.opens or now + limits.per end
   end
-  if limits.adopting or limits.rewound or limits.widened then return now end
+  if limits.adopting or limits.rewound or limits.widened then return now - 50 end
   local first, opens = call('ZRANGE', RING, 0, 0, 'WITHSCORES'), math.huge
   if first[1] and tonumber(first[2]) < LINE then
     opens = tonumber(first[2]) - AT_LIMIT
     first = call('ZRANGE', RING, exact(LINE), '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
   end
   local at = first[1] and tonumber(first[2]) or math.huge
-  if at < 0 then return math.floor((at - LINE) / 1024) end
+  if at < 0 then
+    -- After the clock went back turns go on behind those that were given: who is in line may start now, not when the clock is there again.
+    local since = math.floor((at - LINE) / 1024)
+    return since <= now and since or now - 50
+  end
   at = math.min(at, opens)
   return at < OVER and at or nil
 end

@@ -24,14 +24,15 @@ local function sleepers(most)
   return entries.err and {} or entries
 end
 
--- An entry lasts for 422 s (lib/worker/poll-schedule.ts), where nobody may rest for 7 s. Of a worker that looks again every 5 s it is at
--- most 7 s old; an older one is of a worker that rests, or of one that died.
+-- A worker that looks again every few seconds has an entry for some seconds more: it lives, or died just now. One for 422 s
+-- (lib/worker/poll-schedule.ts) is of a worker that rests, or of one that died minutes ago: nobody can tell, but where it is new. It ends with
+-- half a ms (step/leader.lua): when it is nearly over it would pass for one of the others, and a dead worker be the leader.
 -- @param score of an entry; of a wrong type an error, which is no number
 local function is_long(score)
   return (tonumber(score) or 0) >= now + 415000
 end
 local function is_fresh(score)
-  return tonumber(score) <= now + 10000 or is_long(score)
+  return tonumber(score) % 1 == 0 or is_long(score)
 end
 
 local function wake(leader, except)

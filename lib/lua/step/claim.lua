@@ -35,12 +35,13 @@ local function take(index, ids, scores)
   local texts = records > 0 and call('HMGET', ATTEMPTS, unpack(ids)) or {}
   claim = next_claim(lastClaim)
   local number, bytes, started, running, others = claim_name(claim), 0, {}, {}, {}
-  local losses = 0
+  local losses, damaged = 0, false
   for i = 1, #ids do
     local id, envelope, text = ids[i], envelopes[i], texts[i]
     if not envelope then
       if onlyClaims then call('ZCARD', LEASES) end
       bury(id, 'undecodable', '{"name":"StoredDataError","message":"The index names a job that has no record."}')
+      damaged = true
       others[#others + 1] = id --#limits others[#others + 1] = id; free(id)
     elseif text and index == DUE and select(2, read_record(text)) > 0 then
       -- It lost leases before and was moved to `due` by hand: even so it must not run among other jobs.
@@ -80,6 +81,7 @@ local function take(index, ids, scores)
     claim = 0
   end
   if #others > 0 then call('ZREM', index, unpack(others)) end
+  if damaged then byteLimit = 0 end -- There may be whole ones behind it.
   --#limits return started, #started + #others
 end
 

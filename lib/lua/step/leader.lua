@@ -8,7 +8,9 @@ local free = slots > claimed and not flag('o') or flag('f')
 local woken
 if free then
   if flag('i') then
-    call('ZADD', IDLE, now + tonumber(ARGV[8]), me)
+    -- For who rests, with half a ms: see shared/wake.lua.
+    local idleFor = tonumber(ARGV[8])
+    call('ZADD', IDLE, now + idleFor + (idleFor >= 400000 and 0.5 or 0), me)
     -- Processes that died in their sleep.
     local gone = call('ZRANGE', IDLE, '-inf', now - ROLE_MS, 'BYSCORE', 'LIMIT', 0, 10)
     if #gone > 0 then call('ZREM', IDLE, unpack(gone)) end

@@ -32,8 +32,9 @@ local function read_line(want, room)
 end
 
 -- Of each group that was looked at, by its number in the line: how many jobs it may start, how many it was given and how many of those
--- started, its window, and when what follows them is due. A table of each would cost more than all else of a group with one job.
-local looked = { free = {}, took = {}, started = {}, windows = {}, heads = {}, done = {}, past = {}, retries = {} }
+-- started, its window, when what follows them is due, and whether some of what it was given did not fit. A table of each would cost more
+-- than all else of a group with one job.
+local looked = { free = {}, took = {}, started = {}, windows = {}, heads = {}, done = {}, past = {}, retries = {}, cut = {} }
 -- The jobs that were picked: what stands in `grouped`, its due time and place, and the number of its group.
 local picked, picks = { members = {}, dues = {}, places = {}, groups = {} }, 0
 
@@ -176,7 +177,7 @@ end
 end
 
 -- Where a group goes after its turn: to its limit, to when its head is due, back into line, or away. Where what it was given did not start,
--- but went to the quarantine, its rate has room all the same: the next claim looks again.
+-- but went to the quarantine, its rate has room all the same: the next claim looks again. Where some of it did not fit it stays where it is.
 local function end_turn(g, base)
   local rate, head, ends = looked.windows[g], looked.heads[g], nil
   if rate and looked.started[g] > 0 then
@@ -191,6 +192,7 @@ local function end_turn(g, base)
       rates[#rates + 1] = text_of_starts(rate.kept)
     end
   end
+  if looked.cut[g] then return end
   if not head and not ends then
     leaving[#leaving + 1] = base
     return
@@ -239,10 +241,12 @@ local function start(take)
   local ids, scores = indexed()
   if picks == 0 then return 0 end
   local runs, reached = take(DUE, ids, scores)
-  -- What did not fit into the claim goes back to its group.
+  -- What did not fit into the claim goes back to its group, whose turn is not over: behind those that filled the claim it would come after
+  -- them again, and have nothing for as long as they have jobs. The first one has filled it alone, or has had all that it was given.
   for n = picks, reached + 1, -1 do
     local g = picked.groups[n]
     looked.took[g], looked.heads[g] = looked.took[g] - 1, picked.dues[n]
+    looked.cut[g] = g ~= picked.groups[1]
   end
   local runsNow, held, booked = {}, {}, 0
   for _, id in ipairs(#runs < reached and runs or {}) do runsNow[id] = true end

@@ -49,6 +49,24 @@ describe('a handler', () => {
 });
 
 describe('pull()', () => {
+  it.each([{ groups: { concurrency: 1 } }, { globalConcurrency: 1 }])(
+    'and take(), with %j, said that nothing was due when a job that had expired had the place of the one behind it',
+    async (limits) => {
+      const queue = newQueue();
+      const { app, producer } = await here.start({ options: { queues: { [queue]: limits }, consume: false }, log: [] });
+      const consumer = app.get(DelayQueueConsumer);
+      const jobs = ['expired', 'good', 'expired', 'next'].map((payload, n) => {
+        const expires = payload === 'expired' ? { expiresIn: 1 } : {};
+        return { payload, group: 'a', at: 1_000_000_000_000 + n, ...expires };
+      });
+      await producer.enqueueMany(queue, jobs);
+      expect(await consumer.take(queue, 10)).toEqual(['good']);
+      const [pulled] = await consumer.pull(queue, { max: 10 });
+      expect(pulled?.payload).toBe('next');
+      await pulled!.complete();
+    },
+  );
+
   it('gives a job that has started, and was released, before all later jobs of its group where retries block', async () => {
     const queue = newQueue();
     const options = { groups: { concurrency: 1, retries: 'block' }, backoff: fixed(10), attempts: 5 } as const;

@@ -339,6 +339,26 @@ describe('A move of a schedule to another shard', () => {
     expect(await standing(mover.producer, queue)).toEqual({ ...alive(1), counts });
   });
 
+  it.each([0, 1, 2])(
+    'to shard %s is seen by a pause that looks for it in one shard after the other meanwhile',
+    async (shard) => {
+      const [queue] = newQueues(1) as [string];
+      const [mover, pauser] = await Promise.all([looker([queue]), looker([queue])]);
+      await into(mover.producer, queue, (shard + 1) % SHARDS);
+      const { connection } = (pauser.producer as any).shards;
+      const run = connection.run.bind(connection);
+      let looks = 0;
+      const spy = jest.spyOn(connection, 'run').mockImplementation(async (...args: unknown[]) => {
+        const answer = await run(...args);
+        if (++looks === 1) await into(mover.producer, queue, shard);
+        return answer;
+      });
+      expect(await pauser.producer.pauseSchedule(queue, ID)).toMatchObject({ outcome: 'paused' });
+      spy.mockRestore();
+      expect(await standing(mover.producer, queue)).toMatchObject({ shards: [shard], ahead: [], paused: true });
+    },
+  );
+
   it('by several processes at once, with a pause among them, ends with one schedule that is paused', async () => {
     const all = newQueues(12);
     const apps = await Promise.all([looker(all), looker(all), looker(all)]);

@@ -297,6 +297,74 @@ describe('recurring jobs', () => {
     },
   );
 
+  it.each(['skip', 'allow'] as const)(
+    'that are late give way to a later one also when their schedule has got other times since (overlap: %s)',
+    async (overlap) => {
+      const { harness, producer, runs } = await start(() => undefined);
+      await producer.schedule('report', 's', { cron: '0 * * * *' }, null, { overlap });
+      await harness.setNow(START + 25.5 * HOUR);
+      await producer.schedule('report', 's', { every: '2h' }, null, { overlap });
+      // What it was told then does not make it forget what it was before.
+      await producer.schedule('report', 's', { every: '2h' }, 'another payload', { overlap });
+      await harness.runDue();
+      expect(runs.map(({ job }) => job.schedule!.at.getTime() - START)).toEqual([25 * HOUR]);
+      const [{ counts }] = (await producer.listSchedules('report')).schedules as [ScheduleSnapshot];
+      expect(counts).toMatchObject({ missed: 24, overlapped: 0 });
+    },
+  );
+
+  it.each([
+    ['other times', [{ cron: '0 0 1 1 *' }]],
+    ['a grid that begins in that very millisecond', [{ every: '3h' }]],
+    ['such a grid, and then another one', [{ every: '3h' }, { every: '4h' }]],
+  ] as const)(
+    'that are late give way to no triggered one, also when their schedule has got other times since: %s',
+    async (_, changes) => {
+      const { harness, producer, runs } = await start(() => undefined);
+      await producer.schedule('report', 's', { every: '1h' }, null, { overlap: 'allow' });
+      await harness.setNow(START + 1.25 * HOUR);
+      await producer.triggerSchedule('report', 's');
+      for (const times of changes) {
+        await producer.schedule('report', 's', times, null, { overlap: 'allow' });
+        await harness.setNow(harness.now.getTime() + HOUR / 4);
+      }
+      await harness.setNow(START + 2.5 * HOUR);
+      await harness.runDue();
+      expect(hoursOf(runs).sort((a, b) => a - b)).toEqual([1, 1.25]);
+    },
+  );
+
+  it.each(['before', 'after'] as const)(
+    'that began before their time keep it: what is triggered then gets the next millisecond, %s the schedule was looked at',
+    async (when) => {
+      const { harness, producer } = await start(() => {
+        throw new Error('It is tried again.');
+      });
+      const options = { attempts: 2, backoff: fixed('10h') };
+      await producer.schedule('report', 's', { every: '1h' }, null, options);
+      const id = `{s}${(START + HOUR).toString(36)}`;
+      await producer.runNow('report', id);
+      await harness.runDue();
+      // It is no time of the schedule any more.
+      await producer.schedule('report', 's', { every: '1h' }, null, { ...options, from: new Date(START + HOUR / 2) });
+      await harness.setNow(START + HOUR);
+      if (when === 'after') await harness.runDue();
+      expect(await producer.triggerSchedule('report', 's')).toBe(`{s}${(START + HOUR + 1).toString(36)}`);
+    },
+  );
+
+  it('of a backfill stay when a pause is repeated, also where several were triggered in the millisecond of that pause', async () => {
+    const { harness, producer } = await start();
+    await producer.schedule('report', 's', { every: '1h' }, null, { from: new Date(START - 4.5 * HOUR) });
+    for (let n = 0; n < 3; n++) await producer.triggerSchedule('report', 's');
+    await producer.pauseSchedule('report', 's');
+    expect(await producer.backfillSchedule('report', 's', { from: START - 3 * HOUR, to: START })).toBe(3);
+    // To change it does not make it forget when it was paused.
+    await producer.schedule('report', 's', { every: '1h' }, 1, { from: new Date(START - 4.5 * HOUR) });
+    await producer.pauseSchedule('report', 's');
+    expect(await harness.enqueued('report')).toHaveLength(3);
+  });
+
   it('that nobody has made count as missed by a pause also while their jitter lasts', async () => {
     const { harness, producer, runs } = await start(() => undefined);
     await producer.schedule('report', 's', { every: '1h' }, null, { jitter: '50m', missed: 'all', limit: 8 });

@@ -235,6 +235,27 @@ describe('the test kit', () => {
     expect(harness.runs('payment.check')).toHaveLength(3_000);
   });
 
+  it('moves to the next job where something else needs the process for longer than until then', async () => {
+    const { harness, payments, producer } = await start();
+    const at = harness.now.getTime() + HOUR;
+    for (let n = 0; n < 20; n++) await producer.enqueue('payment.check', { name: `${n}` }, { at: at + n });
+    const busyUntil = (end: number) => {
+      while (performance.now() < end);
+    };
+    let isBusy = true;
+    const occupy = () => {
+      busyUntil(performance.now() + 3);
+      if (isBusy) setImmediate(occupy);
+    };
+    occupy();
+    try {
+      await harness.advance('2h');
+    } finally {
+      isBusy = false;
+    }
+    expect(payments.log).toHaveLength(20);
+  });
+
   it('stops when handlers go on without end', async () => {
     const { harness, payments, producer } = await start();
     let times = 0;

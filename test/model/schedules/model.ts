@@ -202,7 +202,7 @@ export class ScheduleModel {
     const times = between(schedule, from - 1, Math.min(to, this.now));
     for (const at of times) {
       const job = occurrenceIdOf(id, at);
-      this.#backfilled.add(job);
+      if (!isCall(schedule, at)) this.#backfilled.add(job);
       if (this.jobs.has(job)) this.events.push('backfill: was there');
       else this.#create(id, job, at, schedule.definition, { isExtra: true, overlap: 'allow', next: undefined });
     }
@@ -537,7 +537,8 @@ export class ScheduleModel {
   #hasLater({ schedule: id, at, next, overlap }: Job): boolean {
     const schedule = this.schedules.get(id);
     if (!schedule || this.jobs.has(occurrenceIdOf(id, next!))) return true;
-    const own = between(schedule, at, this.now);
+    const times = between(schedule, at, this.now).filter((time) => !isCall(schedule, time));
+    const own = [...new Set([...times, ...this.#namedSince(id, at)])];
     if (own.some((time) => schedule.lastJob === occurrenceIdOf(id, time))) return true;
     const isAtLimit = schedule.made >= (schedule.definition.limit ?? Infinity);
     const makesMore = !schedule.paused && !isAtLimit;
@@ -546,6 +547,14 @@ export class ScheduleModel {
     return own
       .map((time) => occurrenceIdOf(id, time))
       .some((occurrence) => this.jobs.has(occurrence) || (overlap === 'allow' && isNamed(occurrence)));
+  }
+
+  /** Times that a schedule has made by itself or by a backfill: of the times that it had when it did so, whatever they are now. */
+  #namedSince(id: string, after: number): number[] {
+    const begin = `{${id}}`;
+    const named = [...this.#made, ...this.#backfilled].filter((occurrence) => occurrence.startsWith(begin));
+    const times = named.map((occurrence) => parseInt(occurrence.slice(begin.length), 36));
+    return times.filter((at) => at > after && at <= this.now);
   }
 
   #skip(id: string, reason: 'missed' | 'overlap', times: readonly number[]): void {
@@ -582,6 +591,11 @@ function between({ definition, anchor }: Schedule, after: number, end: number): 
   const begin = Math.max(after + 1, from ?? -Infinity, cron ? -Infinity : anchor);
   for (let at = origin + Math.ceil((begin - origin) / stepMs) * stepMs; at <= last; at += stepMs) found.push(at);
   return found;
+}
+
+/** A grid counts from a call, which is no time of it: only a backfill makes one then. */
+function isCall({ definition: { cron, from }, anchor }: Schedule, at: number): boolean {
+  return !cron && from === undefined && at === anchor;
 }
 
 export function occurrenceIdOf(schedule: string, at: number): string {

@@ -17,6 +17,11 @@ import { DelayQueueHarness, DelayQueueTestingModule } from '../../../lib/testing
 import { World } from '../../helpers/world.js';
 
 const HOUR = 3_600_000;
+/**
+ * In memory time begins here: which times a cron expression has, and where within its jitter one is due, hang on the clock, and what has failed
+ * once has to fail again when it is replayed.
+ */
+const BEGINNING = Date.UTC(2030, 0, 1);
 const SKIPPED = channelName('occurrencesSkipped');
 
 /** What is stored of a queue, as the public calls tell it. Times are those of schedules. */
@@ -75,7 +80,9 @@ export class ScheduleSystem {
     const builder = Test.createTestingModule({ imports: [ModelModule] });
     DelayQueueTestingModule.override(builder, { redis: world.url });
     const app = await (await builder.setLogger(false as never).compile()).init();
-    return new ScheduleSystem(world, app);
+    const system = new ScheduleSystem(world, app);
+    if (system.clockStands) await system.#harness.setNow(BEGINNING);
+    return system;
   }
 
   /** A queue that was never used before, at a moment with the same distance from full hours. @returns that moment */
