@@ -2,7 +2,7 @@ import { LeaseLostError, ShutdownError } from '../delay-queue.errors.js';
 import { parseDuration } from '../job/duration.js';
 import { decodeError } from '../job/error-record.js';
 import { LEASE_MS } from '../job/queue-definition.js';
-import { dueAgain, OccurrenceGate } from '../recurring/occurrence-gate.js';
+import { OccurrenceGate } from '../recurring/occurrence-gate.js';
 import { isRepeated, STEP_MAX_JOBS } from '../redis/step.protocol.js';
 import type { ClaimedRecord, StepReply } from '../redis/step.protocol.js';
 import { ActiveRuns } from './active-runs.js';
@@ -15,7 +15,7 @@ import { PrefetchedJobs } from './prefetched-jobs.js';
 import type { Run } from './run.js';
 import { SettlementBuffer } from './settlement-buffer.js';
 import type { SettlementBatch } from './settlement-buffer.js';
-import { tellSettled } from './settlement.js';
+import { interrupted, tellSettled } from './settlement.js';
 import type { Settlement } from './settlement.js';
 import type { StepRequest } from './step-request.js';
 import type { ShardWorkerDeps } from './worker-deps.js';
@@ -225,7 +225,7 @@ export class ClaimedJobs {
     for (const run of this.runs.unfinished()) {
       this.#givenUp.add(run.id);
       this.executor.abandon(run, new ShutdownError(this.#queue, run.id));
-      this.#end(run, { verb: 'release', dueAt: dueAgain(run.job.dueAt.getTime(), run.header.occurrence) });
+      this.#end(run, interrupted(run));
     }
   }
 

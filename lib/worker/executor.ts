@@ -1,6 +1,5 @@
 import { channels } from '../delay-queue.channels.js';
-import { HandlerTimeoutError } from '../delay-queue.errors.js';
-import type { DelayQueueError } from '../delay-queue.errors.js';
+import { type DelayQueueError, HandlerTimeoutError } from '../delay-queue.errors.js';
 import type { DelayQueueLogger } from '../delay-queue.logger.js';
 import type { ResolvedHandlerSettings } from '../handlers/handler-settings.js';
 import type { Handler } from '../handlers/handler.js';
@@ -127,7 +126,9 @@ export class Executor {
     const wasLost = attempts.losses > 0;
     const claim = run.claim.number;
     const beginning = { id: run.id, claim, hasBegun, wasLost, dueAt, givenDueAt: dueTimeIn(envelope), rules, now };
+    run.asks = true;
     void this.hooks.occurrences.begin(beginning).then((instead) => {
+      run.asks = undefined;
       // A run that was ended from outside meanwhile does not begin.
       if (instead || run.job.isAborted) this.#finish(run, instead ?? UNBEGUN);
       else this.#dispatch(run, joining);

@@ -19,6 +19,8 @@ export interface Run {
   claim: Claim;
   /** It was claimed from the quarantine. */
   readonly quarantined: boolean;
+  /** An occurrence whose schedule has not said yet that it may run: nothing of it has begun. */
+  asks?: true | undefined;
   /** Its outcome is decided. A handler that runs on changes nothing any more. */
   ended: boolean;
   /** The lease is known to be lost: there is nothing to settle. */

@@ -1,7 +1,9 @@
 import type { Unbegun } from '../handlers/handler-outcome.js';
 import { summarizeError } from '../job/error-record.js';
 import type { DeadReason } from '../job/error-record.js';
+import { dueAgain } from '../recurring/occurrence-gate.js';
 import { guarded, warnOnce } from '../user-code.js';
+import type { Run } from './run.js';
 
 /**
  * What a worker writes into the store about a job whose run is over. `complete` is the common case and travels in
@@ -27,6 +29,13 @@ export type Settlement =
   | { readonly verb: 'release'; readonly dueAt: number; readonly unbegun?: Unbegun | undefined };
 
 export const COMPLETE: Settlement = Object.freeze({ verb: 'complete' });
+
+/** Of a run whose process has to stop. An occurrence that still asked whether it may run has not begun: it is as it was before. */
+export function interrupted({ job, header, asks }: Run): Settlement {
+  const dueAt = job.dueAt.getTime();
+  if (asks) return { verb: 'release', dueAt, unbegun: true };
+  return { verb: 'release', dueAt: dueAgain(dueAt, header.occurrence) };
+}
 
 /** Calls the listener for the end of a run. An error of the listener must not keep others from hearing of theirs. */
 export function tellSettled(listener: ((lost: boolean) => void) | undefined, lost: boolean): void {

@@ -1,9 +1,10 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import type { Type } from '@nestjs/common';
 import { DelayQueueConsumer, DelayQueueHealth, ShardCountError } from '../../../lib/index.js';
 import type { DelayedJob, ScheduleSnapshot } from '../../../lib/index.js';
 import { shardOf } from '../../../lib/shards/shard-hash.js';
 import { scheduleKeys, ShardKeys } from '../../../lib/redis/keys.js';
+import { ShardStore } from '../../../lib/redis/shard-store.js';
 import { parseOccurrenceId } from '../../../lib/job/job-id.js';
 import { ZONE_DATA } from '../../../lib/recurring/zone-data.js';
 import { DelayQueueRunner } from '../../../lib/worker/delay-queue.runner.js';
@@ -410,6 +411,31 @@ describe('recurring jobs on Redis', () => {
       const { inspector } = await here.start({ providers: [provider] });
       await eventually(() => expect(runs).toEqual([id, id]));
       expect(await inspector.totals(queue)).toMatchObject({ skipped: 0 });
+      await producer.unschedule(queue, 's');
+    },
+  );
+
+  it.each(['pauseSchedule', 'unschedule'] as const)(
+    'of which a closing process still asked whether they may run have not begun: %s takes them back',
+    async (call) => {
+      const queue = `asked-${call}`;
+      const runs: string[] = [];
+      const provider = handlerClass(queue, (_: unknown, job: DelayedJob) => void runs.push(job.id));
+      const first = await here.start({ options: { drainTimeout: 0 }, providers: [provider] });
+      const callOf = Reflect.get(ShardStore.prototype, 'call') as ShardStore['call'];
+      const asked = jest.spyOn(ShardStore.prototype, 'call').mockImplementation(function (this: ShardStore, ...args) {
+        return args[0] === 'beginOccurrence' ? new Promise(() => undefined) : callOf.apply(this, args);
+      });
+      await first.producer.schedule(queue, 's', { cron: '0 0 1 1 *' }, null);
+      const id = await first.producer.triggerSchedule(queue, 's');
+      await eventually(() => expect(asked).toHaveBeenCalledWith('beginOccurrence', expect.arrayContaining([id])));
+      await first.app.close();
+      asked.mockRestore();
+      const { producer, inspector } = await here.start({ options: { consume: false } });
+      await producer[call](queue, 's');
+      expect(await producer.get(queue, id!)).toBeUndefined();
+      expect(await inspector.totals(queue)).toMatchObject({ skipped: 1 });
+      expect(runs).toEqual([]);
       await producer.unschedule(queue, 's');
     },
   );
