@@ -1802,14 +1802,14 @@ end
 local claim, batch, filled = 0, {}, 0
 local postponed = {}
 local firstDue
-local joins = true
+local joins = 0
 local function tell_of(id, due, text, envelope)
 due = due or string.format('%.0f', due_of(envelope) or now)
 firstDue = firstDue or due
 local attempts = text and string.match(text, '^%d+ %d+ %d+ %d+ ?%d*$')
 batch[filled + 1], batch[filled + 2], batch[filled + 3] = attempts and due .. ' ' .. attempts or due, id, envelope
 filled = filled + 3
-joins = joins and not (string.find(envelope, '\\30', 1, true) or string.find(id, '\\30', 1, true))
+joins = joins and not (string.find(envelope, '\\30', 1, true) or string.find(id, '\\30', 1, true)) and joins + #envelope
 end
 local MAKES_SKIPLIST = '{' .. string.rep('-', 64) .. '}'
 local WORTH_A_SKIPLIST = 16
@@ -2012,7 +2012,7 @@ if woken == true then wake(leader, me) elseif woken then tell(woken) end
 local roles = (leader == me and 'w' or '') .. (isolator == me and 'v' or '') .. (paused and 'p' or '')
 .. ((not since or IN_DOUBT) and 'n' or '') .. (byteLimit == 0 and 'c' or '')
 head = head and math.max(0, math.min(head, 9e15)) or -1
-local jobs = joins and table.concat(batch, '\\30') or batch
+local jobs = joins and joins <= 1024 * filled / 3 and table.concat(batch, '\\30') or batch
 local oldest = nQuarantined > 0 and tonumber(call('ZRANGE', QUARANTINE, 0, 0, 'WITHSCORES')[2]) or -1
 oldest = math.max(-1, math.min(oldest, 9e15))
 return { now * 1000 + TIME[2] % 1000, claim, head, firstLease, roles, idle, nQuarantined, lost, aborted, left, jobs, superseded, oldest, quiet }`),

@@ -1,4 +1,5 @@
 import type { StepReply } from '../redis/step.protocol.js';
+import { AnswerSize } from './answer-size.js';
 import type { ClaimedJobs } from './claimed-jobs.js';
 import { IdleEntry } from './idle-entry.js';
 import type { IsolationMember } from './isolation/isolation-gate.js';
@@ -6,8 +7,7 @@ import { QuarantineTurn } from './isolation/quarantine-turn.js';
 import type { Ask, Occupancy } from './occupancy.js';
 import { PollSchedule } from './poll-schedule.js';
 import type { SlotUser } from './slot-pool.js';
-import { FULL_FOR_MS, isSupplied, planStep, SPLIT_FROM } from './step-planner.js';
-import type { StepDraft, StepView } from './step-planner.js';
+import { FULL_FOR_MS, isSupplied, planStep, SPLIT_FROM, type StepDraft, type StepView } from './step-planner.js';
 import type { StepRequest } from './step-request.js';
 import type { ShardWorkerDeps } from './worker-deps.js';
 
@@ -32,6 +32,7 @@ export class NextStep {
   /** Redis must hear at once that a job shares the process now. */
   #speak = false;
   readonly #idle = new IdleEntry();
+  readonly #answerSize = new AnswerSize();
   /** Since when (monotonic ms) it is full although Redis has it on the list of idle workers. */
   #fullSince = Infinity;
 
@@ -114,6 +115,7 @@ export class NextStep {
       this.caughtUpAt = Math.max(this.caughtUpAt, sentAt);
     this.#isAtLimit = reply.isLimited && reply.head === undefined;
     if (limit > 0) {
+      this.#answerSize.answered(reply);
       this.#isLimited = reply.isLimited;
       this.#backlog = isSupplied(limit - ahead, reply.jobs.length);
     }
@@ -141,7 +143,8 @@ export class NextStep {
     view.wanted = wanted;
     view.free = free;
     view.ahead = this.#ahead(isStopping);
-    view.claimSize = free + view.ahead > 0 ? (batches ? batches.claimSize() : this.#share(now)) : 0;
+    const size = free + view.ahead > 0 ? (batches ? batches.claimSize() : this.#share(now)) : 0;
+    view.claimSize = Math.min(size, this.#answerSize.most);
     view.slots = pool.size;
     view.looksOnce = pool.looksOnce;
     view.isShared = pool.isShared;

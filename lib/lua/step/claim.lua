@@ -6,15 +6,15 @@ local claim, batch, filled = 0, {}, 0
 -- Of claimed jobs that were due at another time than their envelopes say: that time and the id. Nothing else keeps it for a resend.
 local postponed = {}
 local firstDue
--- True while all claimed jobs can be one text of the reply: each text more costs the caller time.
-local joins = true
+-- Bytes of all claimed jobs while they can be one text of the reply, else false (step/reply.lua).
+local joins = 0
 local function tell_of(id, due, text, envelope)
   due = due or string.format('%.0f', due_of(envelope) or now)
   firstDue = firstDue or due
   local attempts = text and string.match(text, '^%d+ %d+ %d+ %d+ ?%d*$') -- A damaged record must not hide the envelope.
   batch[filled + 1], batch[filled + 2], batch[filled + 3] = attempts and due .. ' ' .. attempts or due, id, envelope
   filled = filled + 3
-  joins = joins and not (string.find(envelope, '\30', 1, true) or string.find(id, '\30', 1, true))
+  joins = joins and not (string.find(envelope, '\30', 1, true) or string.find(id, '\30', 1, true)) and joins + #envelope
 end
 
 -- Redis keeps a zset of up to 128 short members as one list and reads all scores of it for each new member: 2 us for each of

@@ -27,7 +27,8 @@ local roles = (leader == me and 'w' or '') .. (isolator == me and 'v' or '') .. 
   .. ((not since or IN_DOUBT) and 'n' or '') .. (byteLimit == 0 and 'c' or '')
 --#limits roles = roles .. (limits.counts and 'l' or '')
 head = head and math.max(0, math.min(head, 9e15)) or -1
-local jobs = joins and table.concat(batch, '\30') or batch
+-- Each text more costs the caller time. But Lua reads a new text byte by byte: where jobs are longer than 1 KiB on average, that costs more.
+local jobs = joins and joins <= 1024 * filled / 3 and table.concat(batch, '\30') or batch
 local oldest = nQuarantined > 0 and tonumber(call('ZRANGE', QUARANTINE, 0, 0, 'WITHSCORES')[2]) or -1
 oldest = math.max(-1, math.min(oldest, 9e15))
 return { now * 1000 + TIME[2] % 1000, claim, head, firstLease, roles, idle, nQuarantined, lost, aborted, left, jobs, superseded, oldest, quiet }
