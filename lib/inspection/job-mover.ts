@@ -219,24 +219,40 @@ export class JobMover {
     // Nobody knows by which zone data it was computed: the next process that boots looks at it again.
     if (isLocal) await this.#callsTo(id, place).run('zone', id, [NO_ZONE_DATA, id, dueAt], MOVE);
     const calls = this.shards.of({ queue: this.to, id, place, demand });
+    const server = demand && this.#serverOf(item);
     const [reply] = await calls.enqueueMany([{ id, spec, content, place }]);
     if (reply instanceof Error) throw reply;
     const { outcome, dueAt: size, reached } = reply!;
     if (outcome === 'queueFull') throw new QueueFullError(this.to, this.maxSize!, size);
     if (outcome === 'publishingPaused') throw new PublishingPausedError(this.to);
     const shortfall = demand && outcome === 'created' ? this.#handover.shortfall(demand, reached) : undefined;
-    return shortfall === undefined ? outcome : this.#takeBack(item, shortfall);
+    return shortfall === undefined
+      ? outcome
+      : this.#takeBack(item, shortfall, reached === undefined ? undefined : server);
+  }
+
+  /** The link to the server that has the shard of the target, if calls that wait for replicas go to that server as well. */
+  #serverOf({ id, place }: Item): object | undefined {
+    const { connection, durable } = this.shards;
+    const { due } = this.shards.stores(this.to)[this.shards.shardOf(this.to, id, groupNumberOf(place))]!.keys;
+    const [node, other] = [connection, durable.connection].map((one) => one && nodeOf(one.commands, due));
+    const { options, stream } = (node ?? {}) as { options?: { host?: string; port?: number }; stream?: object };
+    return other && other.options.host === options?.host && other.options.port === options?.port ? stream : undefined;
   }
 
   /**
    * The target has it, and not as safely as it must.
    *
+   * @param server that was given it, if that is known
    * @returns `'created'` when the target has begun with it already
    * @throws UnavailableError when the target has it no longer
    */
-  async #takeBack({ id, place }: Item, shortfall: string): Promise<unknown> {
+  async #takeBack(item: Item, shortfall: string, server: object | undefined): Promise<unknown> {
+    const { id, place } = item;
     const answer = await this.#callsTo(id, place).run('cancel', id, [id, 0], MOVE);
-    if (!answer.startsWith('c')) return 'created';
+    // It may have run to its end meanwhile. But another server may have taken over without it, and then it would be nowhere.
+    const isLost = answer.startsWith('n') && (server === undefined || server !== this.#serverOf(item));
+    if (!answer.startsWith('c') && !isLost) return 'created';
     throw new UnavailableError(
       `move("${this.from}", ids, "${this.to}"): ${shortfall} So it stays in its queue. Move it again when that node's replicas follow it.`,
       { ids: [id], cause: this.shards.durable.problem },

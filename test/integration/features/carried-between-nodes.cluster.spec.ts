@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { UnavailableError } from '../../../lib/index.js';
 import type { DelayQueueRootOptions } from '../../../lib/index.js';
+import { EnqueueBatcher } from '../../../lib/producer/enqueue-batcher.js';
 import { createApp } from '../../helpers/app.js';
 import { RedisCluster } from '../../helpers/cluster.js';
 import type { ClusterNode } from '../../helpers/cluster.js';
@@ -43,7 +44,8 @@ async function apart(): Promise<{ from: string; to: string; target: ClusterNode;
   for (;;) {
     const to = `to-${names++}`;
     const target = await ownerOf(to);
-    if (target !== source) return { from, to, target, replica: await replicaOf(target) };
+    const replica = target !== source && (await replicaOf(target).catch(() => undefined));
+    if (replica) return { from, to, target, replica };
   }
 }
 const items = (at: number) => IDS.map((id) => ({ id, payload: { of: id }, at }));
@@ -109,7 +111,43 @@ it('another number of shards stays undone while no replica of the other node fol
   expect(await after.inspector.counts(queue)).toMatchObject({ delayed: IDS.length });
 });
 
-// The last one: it changes which node is a master.
+// The last ones: they change which node is a master.
+
+it('jobs that were to be taken back from a node that has lost them meanwhile stay where they were', async () => {
+  const { producer, inspector } = await start({ commandTimeout: 1_000 });
+  const { from, to, target, replica } = await apart();
+  await producer.enqueueMany(from, items(Date.now() + HOUR));
+  await stopped(replica);
+  let takenOver!: () => void;
+  const takesOver = new Promise<void>((resolve) => (takenOver = resolve));
+  const runOf = Reflect.get(EnqueueBatcher.prototype, 'run') as EnqueueBatcher['run'];
+  const calls = jest.spyOn(EnqueueBatcher.prototype, 'run').mockImplementation(async function (
+    this: EnqueueBatcher,
+    ...args
+  ) {
+    if (args[0] === 'cancel') await takesOver;
+    return runOf.apply(this, args);
+  });
+  try {
+    const moved = inspector.move(from, IDS, to);
+    moved.catch(() => undefined);
+    const key = `${prefix}:{${to}}:due`;
+    await eventually(() => expect(calls.mock.calls.some(([script]) => script === 'cancel')).toBe(true));
+    await cluster.kill(target);
+    await cluster.kill(replica, 'SIGCONT');
+    await replica.redis.cluster('FAILOVER', 'TAKEOVER');
+    await eventually(async () => expect(await cluster.ownerOf(key)).toBe(replica), 20_000);
+    // What the socket of a stopped process still held is lost as well where a whole machine dies.
+    await replica.redis.unlink(await replica.redis.keys(`${prefix}:{${to}}:*`));
+    await eventually(async () => expect(await producer.get(to, IDS[0]!)).toBeUndefined(), 20_000);
+    takenOver();
+    await expect(moved).rejects.toThrow(/So it stays in its queue/);
+  } finally {
+    calls.mockRestore();
+  }
+  expect(await inspector.counts(from)).toMatchObject({ delayed: IDS.length, running: 0 });
+});
+
 it('a node that dies while it takes over jobs takes none along', async () => {
   const { producer, inspector } = await start();
   const { from, to, target, replica } = await apart();
