@@ -369,6 +369,14 @@ export class Oracle implements ServerWitness {
     if (claim) this.#leases.takenBack(claim, id, script);
   }
 
+  /** Its handler discards it. What was removed while it ran has ended before that, which a rollback of now does not undo. */
+  discarded(id: string, version: VersionHistory): void {
+    const { shardBases, server } = this.simulation;
+    const isStored = shardBases.some((base) => this.peek('HEXISTS', `${base}jobs`, id) === 1);
+    if (isStored || version.overAt === undefined) version.overAt = server.disk.length;
+    this.job(id).isDiscarded = true;
+  }
+
   #died(script: RunningScript, id: string): void {
     if (isJunk(id)) return;
     const job = this.job(id);

@@ -85,7 +85,7 @@ export class Pullers {
   }
 
   #settle(job: ClaimedJob<RunPlan>, run: RunPlan): Promise<void> {
-    const { oracle, server } = this.simulation;
+    const { oracle } = this.simulation;
     const version = oracle.version(job.id, run.n);
     const fails = run.fails ?? 0;
     version.tries++;
@@ -98,8 +98,7 @@ export class Pullers {
     if (run.ending === 'snooze' && isFirst) return job.snooze(SNOOZE_OF_PULLED_MS);
     if (run.ending === 'release' && isFirst) return job.release();
     if (run.ending === 'discard') {
-      version.overAt = server.disk.length;
-      oracle.job(job.id).isDiscarded = true;
+      oracle.discarded(job.id, version);
       return job.discard('planned');
     }
     version.endedWell++;

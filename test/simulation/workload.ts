@@ -81,9 +81,8 @@ export class Workload {
 
   #rules({ application }: Member): Pick<HandlerOptions, 'retryIf' | 'backoff'> {
     return application.handlerOptions(({ id, payload }) => {
-      const { oracle, server } = this.simulation;
-      oracle.version(id, payload.n).overAt = server.disk.length;
-      oracle.job(id).isDiscarded = true;
+      const { oracle } = this.simulation;
+      oracle.discarded(id, oracle.version(id, payload.n));
     });
   }
 
@@ -365,8 +364,7 @@ export class Workload {
     }
     if (run.ending === 'snooze' && version.tries === (run.fails ?? 0) + 1) throw new SnoozeJob(SNOOZE_MS);
     if (run.ending === 'discard') {
-      version.overAt = this.simulation.server.disk.length;
-      oracle.job(id).isDiscarded = true;
+      oracle.discarded(id, version);
       throw new DiscardJob('planned');
     }
     version.endedWell++;
