@@ -117,7 +117,10 @@ export class Damages {
     });
     this.#present.set(base, (this.#present.get(base) ?? 0) + 1);
     write(damage.writes);
-    const mend = () => write([...old, ...(damage.mends ?? []), ...this.#takeOut(base, damage)]);
+    // Not what was written since: a queue may have got limits, and a rollback may have taken the damage back.
+    const isDamaged = ([, , field]: Write) =>
+      damage.writes.some(([, , name, value]) => name === field && oracle.peek('HGET', `${base}meta`, field!) === value);
+    const mend = () => write([...old.filter(isDamaged), ...(damage.mends ?? []), ...this.#takeOut(base, damage)]);
     const end = () => {
       if (!this.simulation.server.isListening) return void engine.after(MEND_AGAIN_MS, end);
       // Somebody was there meanwhile.
