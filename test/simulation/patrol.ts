@@ -1,5 +1,6 @@
 import { FREE_LOSSES } from './charge-rules.js';
 import type { Member } from './fleet.js';
+import type { ClaimHistory } from './history.js';
 import type { Simulation } from './simulation.js';
 import { queueOf } from './queues.js';
 import { ALL } from './troubles.js';
@@ -155,7 +156,8 @@ export class Patrol {
       // and it is taken back when its lease is over, by somebody who is well.
       const isForgotten = claim.at < oracle.lastRollbackAt || claim.renewedAt + claim.leaseMs < calmSince;
       const since = Math.max(oracle.lastRollbackAt, this.#sweptSince(claim.queue));
-      if (isForgotten && engine.now < since + claim.leaseMs + GRACE_LEASES * configuration.leaseMs + SWEPT_MS) continue;
+      const leaseMs = this.#leaseLeft(claim);
+      if (isForgotten && engine.now < since + leaseMs + GRACE_LEASES * configuration.leaseMs + SWEPT_MS) continue;
       const run = member.runOf(claim.queue, id);
       const isRun = run && (run.endedAt === undefined || run.endedAt + 5_000 > engine.now);
       if (!isRun) {
@@ -167,6 +169,14 @@ export class Patrol {
         );
       }
     }
+  }
+
+  /** Where the clock has gone back, Redis takes no lease for longer than the longest one that it has given; see lib/lua/step/recover.lua. */
+  #leaseLeft({ shard, at, leaseMs }: ClaimHistory): number {
+    const { oracle, clocks } = this.simulation;
+    if (!clocks.jumpsOf(shard).some((jump) => jump.ms < 0 && jump.at > at)) return leaseMs;
+    const others = [...oracle.claims.values()].filter((one) => one.shard === shard);
+    return Math.max(leaseMs, ...others.map((one) => one.leaseMs));
   }
 
   #judgeLost(): void {
