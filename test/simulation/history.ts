@@ -141,6 +141,8 @@ export interface SessionHistory {
   /** The last call that was not refused. */
   accepted: number;
   connection: unknown;
+  /** Writes of the server before its last call. */
+  readonly length: number;
 }
 
 export function newJob(id: string): JobHistory {

@@ -223,6 +223,7 @@ export class Oracle implements ServerWitness {
     if (lost === 0) return;
     this.lastRollbackAt = this.simulation.engine.now;
     this.limits.rolledBack(length, concerns);
+    this.sessions.rolledBack(length, concerns);
     for (const job of this.jobs.values()) {
       if (!concerns(job.queue) && !(job.wasMoved && concerns(MOVED))) continue;
       if (job.doneAt !== undefined && job.doneAt > length) job.doneAt = job.doneVersion = undefined;

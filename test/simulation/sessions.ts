@@ -1,8 +1,9 @@
 import type { SessionHistory } from './history.js';
+import { queueOf } from './queues.js';
 import type { Simulation } from './simulation.js';
 import { SHARD_KEYS } from './step-arguments.js';
 import type { StepArguments } from './step-arguments.js';
-import type { ScriptCall } from './witness.js';
+import type { Concerns, ScriptCall } from './witness.js';
 
 const SESSION = ':session:';
 /** Worker and call of a step, as they are written behind its session, and behind further keys where the queue has limits. */
@@ -59,9 +60,17 @@ export class Sessions {
     if (last?.call === call) this.counts.resent++;
     else {
       const { call: before = 0, accepted = 0 } = last ?? {};
-      this.#sessions.set(name, { call, before, accepted, connection });
+      this.#sessions.set(name, { call, before, accepted, connection, length: this.simulation.server.disk.length });
     }
     return undefined;
+  }
+
+  /** What Redis knew of the last calls was lost with the tail, so that a late copy of an older one runs again. */
+  rolledBack(length: number, concerns: Concerns): void {
+    for (const [name, session] of this.#sessions) {
+      const due = `${name.slice(0, name.indexOf(SESSION))}:due`;
+      if (session.length >= length && concerns(queueOf(due), due)) this.#sessions.delete(name);
+    }
   }
 
   /** It was not refused. */
