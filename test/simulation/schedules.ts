@@ -175,9 +175,10 @@ export class ScheduleCalls {
 
   /** Of the last minute, at most. */
   async #backfill(member: Member, { producer }: Instance, id: string, spanMs: number): Promise<void> {
-    const { oracle } = this.simulation;
+    const { oracle, engine, clocks } = this.simulation;
     const changes = oracle.schedules.changesOf(id);
     const grid = oracle.schedules.gridOf(id);
+    const askedAt = engine.now;
     if (!grid) return;
     const to = Math.floor(this.simulation.clockMs(baseOf(RECURRING))) - 1;
     const from = to - Math.min(spanMs, MOST_BACKFILLED * grid.everyMs);
@@ -185,6 +186,9 @@ export class ScheduleCalls {
     oracle.schedules.addsTo(id, times);
     const count = await producer.backfillSchedule(RECURRING, id, { from, to });
     if (count === undefined || oracle.schedules.changesOf(id) !== changes) return;
+    // The clock has gone back meanwhile, so that some of these times were yet to come.
+    const goesBack = clocks.jumpsOf(`${baseOf(RECURRING)}due`).some(({ at, ms }) => ms < 0 && at > askedAt);
+    if (goesBack) return;
     // A change that was asked for before, and was made only now.
     const present = oracle.schedules.gridOf(id);
     if (JSON.stringify(present) !== JSON.stringify(grid)) return;
