@@ -97,8 +97,8 @@ if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt',
 return false, redis.error_reply('DQLATE ' .. string.format('%.0f', now) .. ' is later than this call could arrive')
 end
 end`,
-  remember: `local function remember(seq, answer)
-call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
+  remember: `local function remember(seq, answer, px)
+call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', px or SESSION_PX)
 end`,
   begin: `local function begin(seq, settling, ...)
 local meta = call('HMGET', META, 'layout', 'needs', ...)
@@ -1915,7 +1915,7 @@ if not answer and (settles or claim > 0 or IN_DOUBT) then
 local names = table.concat(lost, '\\n')
 if #superseded > 0 then names = names .. '\\n\\t' .. table.concat(superseded, '\\n\\t') end
 if #postponed > 0 then names = names .. '\\n\\v' .. table.concat(postponed, '\\n\\v') end
-remember(seq, string.format('%.0f ', claim) .. names)
+remember(seq, string.format('%.0f ', claim) .. names, claim > 0 and math.max(SESSION_PX, lease) or nil)
 end
 if answer then
 local number, names = string.match(answer, '^(%d+) ?(.*)$')

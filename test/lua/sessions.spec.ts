@@ -69,6 +69,14 @@ describe('a step that is sent again', () => {
     expect([again.claim, idsOf(again)]).toEqual([claim, ['D']]);
   });
 
+  it('is answered for as long as it holds its jobs, also when nobody asks for longer than sessions are remembered', async () => {
+    await shard.fill('A');
+    await peer.claim(1, { leaseMs: HOUR });
+    const forMs = await shard.world.redis.pttl(peer.session.key);
+    expect(forMs).toBeGreaterThan(HOUR - 60_000);
+    expect(forMs).toBeLessThanOrEqual(HOUR);
+  });
+
   it('gives out no batch of which the lease ended and somebody else took the jobs', async () => {
     await shard.fill('A', 'B');
     const { claim } = await peer.claim(2);

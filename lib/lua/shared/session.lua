@@ -38,6 +38,7 @@ local function remembered(seq)
   end
 end
 
-local function remember(seq, answer)
-  call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', SESSION_PX)
+-- `px`: for how long, ms, where what the answer gave is the caller's for longer.
+local function remember(seq, answer, px)
+  call('SET', SESSION, string.format('%.0f ', seq) .. answer, 'PX', px or SESSION_PX)
 end

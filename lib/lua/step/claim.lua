@@ -139,5 +139,6 @@ if not answer and (settles or claim > 0 or IN_DOUBT) then
   local names = table.concat(lost, '\n')
   if #superseded > 0 then names = names .. '\n\t' .. table.concat(superseded, '\n\t') end
   if #postponed > 0 then names = names .. '\n\v' .. table.concat(postponed, '\n\v') end
-  remember(seq, string.format('%.0f ', claim) .. names)
+  -- Forgotten earlier, an answer that was lost would leave its jobs with a process that does not know of them, until the lease ends.
+  remember(seq, string.format('%.0f ', claim) .. names, claim > 0 and math.max(SESSION_PX, lease) or nil)
 end
