@@ -2828,7 +2828,7 @@ if #write > 0 then call('HSET', META, unpack(write)) end
 if woken == true then wake(leader, me) elseif woken then tell(woken) end
 local roles = (leader == me and 'w' or '') .. (isolator == me and 'v' or '') .. (paused and 'p' or '')
 .. ((not since or IN_DOUBT) and 'n' or '') .. (byteLimit == 0 and 'c' or '')
-roles = roles .. (limits.counts and 'l' or '')
+roles = roles .. (limits.counts and 'l' or '') .. (limits.count and call('ZCARD', RUNNING) >= limits.count and 'f' or '')
 head = head and math.max(0, math.min(head, 9e15)) or -1
 local jobs = joins and joins <= 1024 * filled / 3 and table.concat(batch, '\\30') or batch
 local oldest = nQuarantined > 0 and tonumber(call('ZRANGE', QUARANTINE, 0, 0, 'WITHSCORES')[2]) or -1

@@ -85,6 +85,8 @@ export interface StepReply {
   readonly isCut: boolean;
   /** Claims count for limits of the queue: no job is given for which no slot is free. */
   readonly isLimited: boolean;
+  /** The queue runs as many jobs as its `globalConcurrency` allows: none comes before one ends. */
+  readonly hasNoPlace: boolean;
   /** Sleepers; undefined when not looked at. */
   readonly idle: number | undefined;
   /** Jobs in quarantine. */
@@ -228,6 +230,7 @@ export function parseStep(raw: unknown): StepReply {
     isNew: roles.includes('n'),
     isCut: roles.includes('c'),
     isLimited: roles.includes('l'),
+    hasNoPlace: roles.includes('f'),
     idle: idle < 0 ? undefined : idle,
     quarantined,
     quarantinedSince: oldest < 0 ? undefined : oldest,

@@ -108,6 +108,7 @@ export class Batches {
   readonly #waiting: Member[] = [];
   readonly #alone: Member[] = [];
   #closed = false;
+  #expectsMore = true;
   // A batch must not run in the async context of the job that joined last: its tenant, its trace, its current job.
   readonly #startDue = AsyncResource.bind(() => runAsCurrent(undefined, () => this.#start()));
   readonly #startSoon = new OncePerTurn(this.#startDue);
@@ -146,9 +147,14 @@ export class Batches {
     });
   }
 
-  /** No further jobs will come: every batch that still collects starts with the jobs that it has. */
+  /** @param more whether further jobs may come. If not, what still collects starts with the jobs that it has. */
+  expect(more: boolean): void {
+    this.#expectsMore = more;
+    if (!more && this.#waiting.length > 0) this.#startSoon.schedule();
+  }
+
+  /** What waits for others waits no more. */
   flush(): void {
-    if (this.#waiting.length === 0) return;
     for (const member of this.#waiting) member.startAt = 0;
     this.#startSoon.schedule();
   }
@@ -194,6 +200,7 @@ export class Batches {
   }
 
   #nextStart(): number {
+    if (!this.#expectsMore && this.#waiting.length > 0) return 0;
     return this.#waiting.reduce((soonest, { startAt }) => Math.min(soonest, startAt), Infinity);
   }
 

@@ -29,6 +29,8 @@ export class NextStep {
   #isLimited = false;
   /** No job may start before one ends: see `StepView`. */
   #isAtLimit = false;
+  /** The queue runs as many jobs as its `globalConcurrency` allows. */
+  #hasNoPlace = false;
   /** Redis must hear at once that a job shares the process now. */
   #speak = false;
   readonly #idle = new IdleEntry();
@@ -82,11 +84,9 @@ export class NextStep {
 
   /** @returns undefined when no step leaves now. The request takes its endings and renewals: no other step has them */
   plan(now: number, isStopping: boolean): StepRequest | undefined {
-    const { effects, fullSince, request } = planStep(this.#look(now, isStopping));
-    for (const effect of effects) {
-      if (effect === 'flushBatches') this.jobs.executor.batches?.flush();
-      else this.deps.pool.wait(this.worker);
-    }
+    const { waitsForSlot, fullSince, request } = planStep(this.#look(now, isStopping));
+    this.jobs.executor.batches?.expect(this.deps.gate.isOpen && !this.#hasNoPlace);
+    if (waitsForSlot) this.deps.pool.wait(this.worker);
     this.#fullSince = fullSince;
     return request && this.#complete(request, now);
   }
@@ -113,6 +113,7 @@ export class NextStep {
     const { limit, ahead, hasFreeSlots, claimInFlight } = request;
     if (reply.paused || reply.head === undefined || reply.head > reply.now)
       this.caughtUpAt = Math.max(this.caughtUpAt, sentAt);
+    this.#hasNoPlace = reply.hasNoPlace;
     this.#isAtLimit = reply.isLimited && reply.head === undefined;
     if (limit > 0) {
       this.#answerSize.answered(reply);

@@ -53,13 +53,6 @@ export interface StepView {
   fullSince: number;
 }
 
-/** What happens whether or not a step leaves, in this order. */
-export type Effect =
-  /** No more jobs will come to fill a batch: it starts with those that it has. */
-  | 'flushBatches'
-  /** It joins the queue for a slot that other shards have. */
-  | 'waitForSlot';
-
 /** A step as far as it is known before it has taken its endings and its renewals. */
 export interface StepDraft {
   readonly limit: number;
@@ -84,7 +77,8 @@ export interface StepDraft {
 }
 
 export interface StepPlan {
-  readonly effects: readonly Effect[];
+  /** It joins the queue for a slot that other shards have, whether or not a step leaves. */
+  readonly waitsForSlot: boolean;
   /** As in `StepView`, from now on. */
   readonly fullSince: number;
   /** Undefined: no step leaves now. */
@@ -98,11 +92,6 @@ export const SPLIT_FROM = 32;
  * of pull(), and a worker that stops and runs nothing leaves sooner.
  */
 export const FULL_FOR_MS = 20;
-
-const NO_EFFECTS: readonly Effect[] = Object.freeze([]);
-const FLUSH: readonly Effect[] = Object.freeze(['flushBatches'] as const);
-const WAIT: readonly Effect[] = Object.freeze(['waitForSlot'] as const);
-const BOTH: readonly Effect[] = Object.freeze(['flushBatches', 'waitForSlot'] as const);
 
 /**
  * Whether a claim leads at once to the next one. One without a slot that brings nothing does not: no job is due, another worker waits for
@@ -119,14 +108,12 @@ export function planStep(view: StepView): StepPlan {
   const limit = dueLimit(view);
   // Other shards have all slots: wait for one of them.
   const noSlot = free <= 0 && !isStopping && view.isShared && slots > 0;
-  const flush = !isOpen;
   // A step without a free slot takes this worker off the list of those that are woken, also one that only renews leases. The slots
   // may be free again when a step of another shard is answered, which this worker would not hear of. While a claim of its own may need
   // those slots it stays on the list, and that answer makes it plan again. If it waited for a slot all the same, the slots of a vain claim
   // would wake it for another one: each look would cost two steps, and some would go on round trip after round trip.
   const leaves = view.ended > 0 || view.heartbeat || view.asksIsolation;
-  const wait = noSlot && !hasClaimInFlight(view) && (view.backlog || view.isPollDue || leaves);
-  const effects = flush ? (wait ? BOTH : FLUSH) : wait ? WAIT : NO_EFFECTS;
+  const waitsForSlot = noSlot && !hasClaimInFlight(view) && (view.backlog || view.isPollDue || leaves);
   // Claiming pauses in this process, or other shards have all slots. The step only shows that this worker lives, and
   // that others should be woken instead.
   const waitsForTurn = (noSlot || (free > 0 && !isOpen)) && !outstanding && view.isPollDue;
@@ -143,8 +130,8 @@ export function planStep(view: StepView): StepPlan {
   const canWait =
     outstanding && !view.heartbeat && !view.isForced && !makesRoom(view) && carries < (view.fairShare + view.ahead) / 4;
   if (canWait || (view.ended === 0 && !saysSomething && !view.heartbeat))
-    return { effects, fullSince, request: undefined };
-  return { effects, fullSince, request: draft(view, limit, waitsForTurn, saysSomething) };
+    return { waitsForSlot, fullSince, request: undefined };
+  return { waitsForSlot, fullSince, request: draft(view, limit, waitsForTurn, saysSomething) };
 }
 
 /** Due jobs to ask for. */

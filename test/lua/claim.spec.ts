@@ -268,6 +268,16 @@ describe('a claim of which a part is fetched ahead', () => {
     expect([idsOf(reply).length, reply.isLimited]).toEqual([5, true]);
   });
 
+  it('says whether the queue has a place for one more', async () => {
+    await twenty();
+    await shard.inspector.setLimits(shard.queue, { globalConcurrency: 5 });
+    const told: boolean[] = [];
+    for (const limit of [4, 1, 0]) told.push((await peer.claim(limit)).hasNoPlace);
+    await shard.inspector.setLimits(shard.queue, { globalConcurrency: 6 });
+    told.push((await peer.step({ hasFreeSlots: true })).hasNoPlace);
+    expect(told).toEqual([false, true, true, false]);
+  });
+
   it('takes all that it wants again once the limits were taken away', async () => {
     await twenty();
     await shard.inspector.setLimits(shard.queue, { globalConcurrency: 50 });

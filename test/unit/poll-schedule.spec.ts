@@ -17,6 +17,7 @@ function reply(more: Partial<StepReply>): StepReply {
     isNew: false,
     isCut: false,
     isLimited: false,
+    hasNoPlace: false,
     idle: 0,
     quarantined: 0,
     quarantinedSince: undefined,

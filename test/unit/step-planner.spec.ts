@@ -51,7 +51,7 @@ describe('no step leaves', () => {
     ['a second one for few endings', { ...LARGE, free: 0, stepsOut: 1, wanted: 32, ended: 15 }],
     ['a second one for a queue at its limit, when nothing ended here', { isAtLimit: true, stepsOut: 1, free: 5 }],
   ])('%s', (_, changes) => {
-    expect(plan(changes)).toEqual({ effects: [], fullSince: Infinity, request: undefined });
+    expect(plan(changes)).toEqual({ waitsForSlot: false, fullSince: Infinity, request: undefined });
   });
 });
 
@@ -149,7 +149,7 @@ describe('whether Redis counts this worker among those that wait', () => {
     ['a process that stops, while its jobs go on', { ...BUSY, isStopping: true }],
     ['a process that stops, of a queue with shards', { ...BUSY, isStopping: true, isShared: true }],
   ])('%s says so, but not at once', (_, changes) => {
-    expect(plan(changes)).toEqual({ effects: [], fullSince: NOW, request: undefined });
+    expect(plan(changes)).toEqual({ waitsForSlot: false, fullSince: NOW, request: undefined });
     const { fullSince, request } = plan({ ...changes, fullSince: NOW - FULL_FOR_MS });
     expect(fullSince).toBe(NOW - FULL_FOR_MS);
     expect(request).toMatchObject({ limit: 0, idleUntil: 0, saysSomething: true });
@@ -157,37 +157,32 @@ describe('whether Redis counts this worker among those that wait', () => {
 });
 
 describe('whether or not a step leaves', () => {
-  it.each<[string, Partial<StepView>, string[]]>([
-    ['batches start with what is there while claiming pauses', { isOpen: false }, ['flushBatches']],
-    ['it waits for a slot that other shards have', { isShared: true, free: 0, backlog: true }, ['waitForSlot']],
+  it.each<[string, Partial<StepView>, boolean]>([
+    ['it waits for a slot that other shards have', { isShared: true, free: 0, backlog: true }, true],
     [
       'it waits for a slot when it renews a lease while others have them all: Redis wakes it no more',
       { isShared: true, free: 0, heartbeat: true },
-      ['waitForSlot'],
+      true,
     ],
-    ['it waits for one when it asks to isolate', { isShared: true, free: 0, asksIsolation: true }, ['waitForSlot']],
-    [
-      'first batches start, then it waits',
-      { isShared: true, free: 0, isPollDue: true, isOpen: false },
-      ['flushBatches', 'waitForSlot'],
-    ],
+    ['it waits for one when it asks to isolate', { isShared: true, free: 0, asksIsolation: true }, true],
+    ['it waits for one while claiming pauses', { isShared: true, free: 0, isPollDue: true, isOpen: false }, true],
     [
       'it waits for none while its own claim has them all, which made it claim again after each vain answer',
       { isShared: true, free: 0, wanted: 10, stepsOut: 1, asksIsolation: true },
-      [],
+      false,
     ],
     [
       'it waits for none while its own claim that looks for due jobs has them all, which made each look two',
       { isShared: true, free: 0, wanted: 10, stepsOut: 1, isPollDue: true },
-      [],
+      false,
     ],
     [
       'it waits for one if that claim leaves it off the list, as claiming pauses',
       { isShared: true, free: 0, wanted: 10, stepsOut: 1, heartbeat: true, isOpen: false },
-      ['flushBatches', 'waitForSlot'],
+      true,
     ],
-    ['a queue whose concurrency is 0 waits for no slot', { isShared: true, free: 0, slots: 0, isPollDue: true }, []],
-  ])('%s', (_, changes, effects) => {
-    expect(plan(changes).effects).toEqual(effects);
+    ['a queue whose concurrency is 0 waits for no slot', { isShared: true, free: 0, slots: 0, isPollDue: true }, false],
+  ])('%s', (_, changes, waitsForSlot) => {
+    expect(plan(changes).waitsForSlot).toBe(waitsForSlot);
   });
 });

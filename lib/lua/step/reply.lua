@@ -25,7 +25,7 @@ if woken == true then wake(leader, me) elseif woken then tell(woken) end
 
 local roles = (leader == me and 'w' or '') .. (isolator == me and 'v' or '') .. (paused and 'p' or '')
   .. ((not since or IN_DOUBT) and 'n' or '') .. (byteLimit == 0 and 'c' or '')
---#limits roles = roles .. (limits.counts and 'l' or '')
+--#limits roles = roles .. (limits.counts and 'l' or '') .. (limits.count and call('ZCARD', RUNNING) >= limits.count and 'f' or '')
 head = head and math.max(0, math.min(head, 9e15)) or -1
 -- Each text more costs the caller time. But Lua reads a new text byte by byte: where jobs are longer than 1 KiB on average, that costs more.
 local jobs = joins and joins <= 1024 * filled / 3 and table.concat(batch, '\30') or batch

@@ -76,6 +76,22 @@ describe('a batch', () => {
     expect((await call(1)).payloads).toEqual(['a', 'b', 'c']);
   });
 
+  it('waits for no others while its queue runs as many jobs as `globalConcurrency` allows', async () => {
+    const { call, producer, together, queue } = await batching(here, {
+      batch: { size: 10, wait: '1h' },
+      concurrency: 2,
+      globalConcurrency: 3,
+    });
+    await together('a', 'b', 'c', 'd');
+    const { payloads, end } = await call(1);
+    expect(payloads).toEqual(['a', 'b', 'c']);
+    end();
+    // There is room for two more, and it waits for them.
+    await producer.enqueue(queue, 'e');
+    await producer.enqueue(queue, 'f');
+    expect((await call(2)).payloads).toEqual(['d', 'e', 'f']);
+  });
+
   it('waits no longer than `wait`, and never so long that a job expires', async () => {
     const short = await batching(here, { batch: { size: 3, wait: 150 } });
     const since = performance.now();
