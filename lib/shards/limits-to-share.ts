@@ -20,7 +20,9 @@ export async function limitsFor(
   const metas = await Promise.all(olds.map((tag) => tag.meta(['needs', 'limits', 'limitsBy', 'limitsOfSettings'])));
   const limited = metas.filter(([needs]) => hasGroupsWord(needs));
   if (limited.length === 0) return undefined;
-  const [, text, setBy, ofSettings] = limited.find(([, found]) => found) ?? [];
+  // What an operator has said holds, also that there are none.
+  const said = limited.find(([, , by]) => by === 'o') ?? limited.find(([, found]) => found);
+  const [, text, setBy, ofSettings] = said ?? [];
   const problem = shareProblem(parseLimits(text ?? '') ?? {}, to);
   if (problem === undefined) return [text ?? '', setBy ?? 'c', ofSettings ?? ''];
   // An empty queue is changed by the boot of an application, and whoever works on it sets limits that fit.

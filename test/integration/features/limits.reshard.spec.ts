@@ -79,6 +79,22 @@ describe('reshard() of a queue with groups', () => {
     for (const group of GROUPS) expect(orders.get(group)).toEqual(numbers(20).map((n) => `${group}/${n}`));
   });
 
+  it.each([[{ globalConcurrency: 3 }], [undefined]])(
+    'keeps what an operator has set, also that there are no limits: %j',
+    async (limits) => {
+      const queue = newQueue();
+      const config = { globalConcurrency: 8 };
+      const { producer, inspector, close } = await drainer(queue, undefined, () => {}, config);
+      await eventually(async () => expect(await inspector.limits(queue)).toEqual({ limits: config, setBy: 'config' }));
+      await producer.enqueue(queue, 1, { delay: '1h' });
+      await inspector.setLimits(queue, limits);
+      await close();
+      await (await looker(newQueue())).inspector.reshard(queue, { to: 2 });
+      const after = await looker(queue, 2);
+      expect(await after.inspector.limits(queue)).toEqual({ limits, setBy: 'operator', config });
+    },
+  );
+
   /** One of everything that a queue with groups can hold. */
   async function furnish(queue: string, shards: number) {
     const app = await drainer(
