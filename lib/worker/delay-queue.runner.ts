@@ -149,7 +149,11 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
   async remove(queue: string): Promise<boolean> {
     if (!this.handlers.remove(queue)) return false;
     this.tickers.stop(queue);
-    this.#limits.delete(queue);
+    // Its schedules go on where jobs are pulled, and say nothing of a handler any more.
+    const isPulled = this.pullers.some((other) => other.queue === queue);
+    const nobody = { queue, name: queue, options: {}, definition: undefined };
+    if (isPulled) this.tickers.start(nobody, false, this.#limitsOf(queue));
+    else this.#limits.delete(queue);
     const worker = this.workers.get(queue);
     this.workers.delete(queue);
     if (!worker) return true;

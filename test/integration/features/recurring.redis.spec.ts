@@ -1,6 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import type { Type } from '@nestjs/common';
-import { DelayQueueConsumer, DelayQueueHealth, ShardCountError } from '../../../lib/index.js';
+import { DelayQueueConsumer, DelayQueueHealth, DelayQueueRegistry, ShardCountError } from '../../../lib/index.js';
 import type { DelayedJob, ScheduleSnapshot } from '../../../lib/index.js';
 import { shardOf } from '../../../lib/shards/shard-hash.js';
 import { scheduleKeys, ShardKeys } from '../../../lib/redis/keys.js';
@@ -186,6 +186,25 @@ describe('recurring jobs on Redis', () => {
       expect(await made()).toBeGreaterThan(before);
     });
     expect((await producer.listSchedules(queue)).schedules.map(({ id }) => id).sort()).toEqual(['@code', 's']);
+    await producer.unschedule(queue, 's');
+  });
+
+  it('go on in a process that pulls their queue when its handler is unregistered', async () => {
+    const queue = 'unregistered';
+    const { app, producer } = await here.start();
+    const registry = app.get(DelayQueueRegistry);
+    registry.register(queue, () => undefined);
+    await producer.schedule(queue, 's', { every: '1s' }, null, { missed: 'all', overlap: 'allow' });
+    const pulled = app.get(DelayQueueConsumer).pull(queue, { wait: '20s' });
+    await registry.unregister(queue);
+    const made = async () => (await producer.listSchedules(queue)).schedules[0]!.counts.made;
+    const before = await made();
+    const [, ticks] = scheduleKeys(new ShardKeys(here.world.prefix, queue).fixed);
+    await eventually(async () => {
+      await here.world.redis.zadd(ticks!, 'XX', 1, 's');
+      expect(await made()).toBeGreaterThan(before);
+    });
+    for (const job of await pulled) await job.complete();
     await producer.unschedule(queue, 's');
   });
 
