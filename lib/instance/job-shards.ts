@@ -3,6 +3,7 @@ import { groupNumber } from '../job/place.js';
 import { assertGroup } from '../job/queue-limits.js';
 import { stateOf } from '../redis/letters.js';
 import type { JobState } from '../redis/letters.js';
+import { typedError } from '../redis/redis.errors.js';
 import { shardOf } from '../shards/shard-hash.js';
 import type { InstanceContext } from './instance-context.js';
 
@@ -46,7 +47,7 @@ export function takeGroup<Others extends object>(
  *
  * @param ask one shard; only the last answer counts
  * @param isMissing it has no such job
- * @throws InvalidOptionError when several groups have a job of this id, and what `ask` throws
+ * @throws InvalidOptionError when several groups have a job of this id; UnavailableError; and what `ask` throws
  */
 export async function askShardOf<Answer>(
   context: InstanceContext,
@@ -63,10 +64,12 @@ export async function askShardOf<Answer>(
     const raw = shard === own ? null : ((await store.call('get', [id])) as readonly string[] | null);
     return raw ? [{ shard, isKept: raw[0] === 'c' }] : [];
   });
-  const found = (await Promise.all(looks)).flat();
-  const alive = found.filter(({ isKept }) => !isKept);
+  const found = await Promise.all(looks).catch((error: unknown) => {
+    throw typedError(error, `${job.call}("${queue}", "${id}")`);
+  });
+  const alive = found.flat().filter(({ isKept }) => !isKept);
   if (alive.length > 1) throw ambiguous(job);
-  const [there] = [...alive, ...found];
+  const [there] = [...alive, ...found.flat()];
   return there ? ask(there.shard) : answer;
 }
 

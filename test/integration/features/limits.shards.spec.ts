@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { DiscardJob, InvalidOptionError } from '../../../lib/index.js';
+import { DiscardJob, InvalidOptionError, StoredDataError } from '../../../lib/index.js';
 import type { DelayedJob, DelayQueueProducer } from '../../../lib/index.js';
 import { shardOf } from '../../../lib/shards/shard-hash.js';
 import { handlerClass } from '../../helpers/app.js';
@@ -50,6 +50,28 @@ describe('a group of a queue with shards', () => {
     await producer.enqueue(queue, 1, { group: groupIn(1, 3), delay: '1h' });
     expect(await needs(queue, 3)).toEqual(['shards:0/3 limits', 'shards:1/3 limits', 'shards:2/3 limits']);
     expect(await producer.get(queue, 'plain')).toMatchObject({ payload: 1 });
+  });
+
+  it('is looked for in all shards, and one that cannot be read is told by an error of the library', async () => {
+    const queue = newQueue();
+    const { producer } = await looker(queue, 2);
+    const id = idIn(0, 2, 'sought');
+    await producer.enqueue(queue, 1, { id, group: groupIn(1, 2), delay: '1h' });
+    const stored = here.world.key(`${queue}:1`, 'jobs');
+    await here.world.redis.del(stored);
+    await here.world.redis.set(stored, 'of somebody else');
+    const calls = [
+      ['cancel', producer.cancel(queue, id)],
+      ['reschedule', producer.reschedule(queue, id, { delay: '2h' })],
+      ['runNow', producer.runNow(queue, id)],
+      ['update', producer.update(queue, id, 2)],
+      ['signal', producer.signal(queue, id, 2)],
+    ] as const;
+    for (const [name, call] of calls) {
+      const error = await call.then(() => undefined).catch((thrown: unknown) => thrown);
+      expect(error).toBeInstanceOf(StoredDataError);
+      expect((error as Error).message).toContain(`Redis refused ${name}("${queue}", "${id}")`);
+    }
   });
 
   it('runs one job at a time in due order, with four shards and three processes', async () => {
