@@ -53,6 +53,11 @@ export class CallRules implements ScriptRules {
     this.oracle.report('contentId', `a job has the id ${result.id}, and by its payload it should have ${id}`);
   }
 
+  /** Nobody waits for it, and where it fails nobody makes it again. */
+  unwaited(call: Promise<unknown>): void {
+    call.catch((error: Error) => this.refused(error));
+  }
+
   /** Whatever goes wrong, the caller can tell what it is. */
   refused(error: Error, jobs: readonly EnqueueOperation[] = []): void {
     for (const job of jobs) this.#replaced(job);

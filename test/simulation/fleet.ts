@@ -71,6 +71,8 @@ export class Member {
   readonly #lastFullAt = new Map<string, number>();
   /** Of `jobs`. */
   readonly #resizes: Resize[] = [];
+  /** Since when it works on a queue that it had given up, simulated ms; Infinity of one that it has given up. */
+  readonly #servesSince = new Map<string, number>();
 
   constructor(
     readonly process: SimulatedProcess,
@@ -108,6 +110,28 @@ export class Member {
   get queues(): readonly string[] {
     if (this.role === 'producer') return [];
     return this.role === 'puller' ? QUEUES_OF_PULLERS : queuesOfWorkers(this.configuration);
+  }
+
+  serves(queue: string): boolean {
+    return this.queues.includes(queue) && this.servesSince(queue) < Infinity;
+  }
+
+  /** Simulated ms. */
+  servesSince(queue: string): number {
+    return this.#servesSince.get(queue) ?? this.bootedAt;
+  }
+
+  /** Since when it has worked on all of its queues, simulated ms. */
+  get servesAllSince(): number {
+    return Math.max(this.bootedAt, ...this.#servesSince.values());
+  }
+
+  givesUp(queue: string): void {
+    this.#servesSince.set(queue, Infinity);
+  }
+
+  takesUp(queue: string): void {
+    this.#servesSince.set(queue, this.process.world.engine.now);
   }
 
   get runs(): Iterable<RunInProcess> {
@@ -202,7 +226,8 @@ export class Member {
   /** Simulated ms since when it has had a free slot; in the future while it has none. */
   freeSince(queue: string): number {
     if (this.running(queue) >= this.slots(queue)) return Infinity;
-    const asks = queue === 'pulled' ? this.pullsSince : queue === TAKEN ? this.takesSince : this.bootedAt + 1_000;
+    const asks =
+      queue === 'pulled' ? this.pullsSince : queue === TAKEN ? this.takesSince : this.servesSince(queue) + 1_000;
     return Math.max(this.#lastFullAt.get(queue) ?? 0, asks);
   }
 }

@@ -19,7 +19,7 @@ export class LimitCalls {
 
   perform(member: Member, instance: Instance, operation: OperationOfLimits): void {
     const { queue } = operation;
-    if (operation.kind === 'lookAtLimits') return void look(instance, queue).catch(() => undefined);
+    if (operation.kind === 'lookAtLimits') return this.simulation.oracle.calls.unwaited(look(instance, queue));
     if (operation.kind === 'changeKept') return this.#changeKept(member, instance, operation, LOOKS);
     const { limits, forMs } = operation;
     this.untilDone(
@@ -47,7 +47,7 @@ export class LimitCalls {
     if (how === 'cancel') oracle.job(id).cancelAsked = true;
     const { producer } = instance;
     const call = how === 'reschedule' ? producer.reschedule(queue, id, { delay: 500 }) : producer[how](queue, id);
-    call.catch(() => undefined);
+    oracle.calls.unwaited(call);
   }
 }
 

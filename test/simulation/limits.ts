@@ -40,7 +40,7 @@ export type OperationOfLimits =
 /** The number of the first payload of a backlog. */
 const IN_BACKLOG = 30_000_000;
 /** More at a time would wait for a rate for longer than a run lasts. */
-export const MOST_IN_BULK = 60;
+const MOST_IN_BULK = 60;
 /** The group that most jobs are of. */
 const BUSY = 'g0';
 const MOST_QUEUES = 4;

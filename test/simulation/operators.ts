@@ -3,7 +3,7 @@ import type { ResizeOperation } from './bounds.js';
 import { closeInstanceOf } from './ending.js';
 import type { Build, Member } from './fleet.js';
 import type { FurtherOperation } from './further-operations.js';
-import { isPlain } from './queues.js';
+import { Looks } from './looks.js';
 import type { Simulation } from './simulation.js';
 import { ALL } from './troubles.js';
 
@@ -23,7 +23,11 @@ export class Operators {
   /** What ended a pause. */
   readonly #resumed: Call[] = [];
 
-  constructor(private readonly simulation: Simulation) {}
+  readonly #looks: Looks;
+
+  constructor(private readonly simulation: Simulation) {
+    this.#looks = new Looks(simulation);
+  }
 
   perform(member: Member, instance: Instance, operation: FurtherOperation): void {
     const { inspector, producer } = instance;
@@ -33,11 +37,11 @@ export class Operators {
     switch (operation.kind) {
       case 'update':
       case 'signal':
-        return ignored(this.#update(member, instance, operation));
+        return oracle.calls.unwaited(this.#update(member, instance, operation));
       case 'runNow':
-        return ignored(producer.runNow(queue, operation.id));
+        return oracle.calls.unwaited(producer.runNow(queue, operation.id));
       case 'transfer':
-        return ignored(this.#transfer(instance, operation));
+        return oracle.calls.unwaited(this.#transfer(instance, operation));
       case 'pausePublishing':
         return this.pauseFor(operation.forMs, inspector.pausePublishing(queue), (by) =>
           by.inspector.resumePublishing(queue),
@@ -51,18 +55,18 @@ export class Operators {
           // What ended processes before may do so as often again.
           if (job.isDead) job.kills = 0;
         }
-        return ignored(inspector.requeueDead(queue, 'all', { resetAttempts, spread }));
+        return oracle.calls.unwaited(inspector.requeueDead(queue, 'all', { resetAttempts, spread }));
       }
       case 'removeDead':
-        return ignored(inspector.removeDead(queue, 'all'));
+        return oracle.calls.unwaited(inspector.removeDead(queue, 'all'));
       case 'purge':
-        return ignored(inspector.purge(queue, { states: operation.states }));
+        return oracle.calls.unwaited(inspector.purge(queue, { states: operation.states }));
       case 'removeQueue':
         // Its workers register anew, and those that run its jobs lose their leases.
         troubles.mark(ALL, ANEW_MS);
-        return ignored(inspector.remove(queue, { force: true }).then(() => troubles.mark(ALL, ANEW_MS)));
+        return oracle.calls.unwaited(inspector.remove(queue, { force: true }).then(() => troubles.mark(ALL, ANEW_MS)));
       case 'look':
-        return ignored(look(instance, queue));
+        return this.#looks.perform(member, instance, queue);
       case 'reshard':
         if (!this.#isResharding) this.#reshard(operation.to);
     }
@@ -83,6 +87,7 @@ export class Operators {
     let isBeside = false;
     const settled = () => (isPausing = false);
     const paused = pausing.then(settled, settled);
+    this.simulation.oracle.calls.unwaited(pausing);
     const call: Call = (by) => {
       isBeside = isPausing;
       return resume(by);
@@ -102,7 +107,7 @@ export class Operators {
 
   /** Again and again, by whichever process lives: a queue that nobody resumes would be no finding. */
   untilDone(afterMs: number, call: Call, done: () => void = () => {}): void {
-    const { engine, troubles, fleet, configuration } = this.simulation;
+    const { engine, troubles, fleet, configuration, oracle } = this.simulation;
     engine.after(afterMs, () => {
       troubles.mark(ALL, 3_000);
       let isOver = false;
@@ -116,7 +121,11 @@ export class Operators {
       if (!member) return again();
       // A master that was deposed says yes, and nothing comes of it.
       const answered = () => (this.simulation.isDeceived(member.process) ? again() : done());
-      engine.after(0, () => void call(member.instance!).then(once(answered), once(again)), member.process);
+      const failed = (error: Error) => {
+        oracle.calls.refused(error);
+        once(again)();
+      };
+      engine.after(0, () => void call(member.instance!).then(once(answered), failed), member.process);
       const look = () => {
         if (isOver) return;
         troubles.mark(ALL, 3_000);
@@ -241,18 +250,4 @@ async function reshard({ inspector }: Instance, to: number): Promise<void> {
     if (begun !== undefined) await inspector.reshard('jobs', { to: Number(begun), wait: RESHARD_WAIT_MS });
     throw error;
   }
-}
-
-async function look({ inspector, producer }: Instance, queue: string): Promise<void> {
-  await inspector.counts(queue);
-  await inspector.totals(queue);
-  await inspector.queues();
-  for (const state of ['delayed', 'due', 'running', 'dead'] as const) {
-    const { jobs } = await inspector.list(queue, state, { limit: 5 });
-    if (isPlain(queue) && jobs[0]) await producer.get(queue, jobs[0].id);
-  }
-}
-
-function ignored(call: Promise<unknown>): void {
-  call.catch(() => undefined);
 }

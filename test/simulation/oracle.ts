@@ -21,6 +21,7 @@ import { SlowLeader } from './slow-leader.js';
 import { SHARD_KEYS, readStep } from './step-arguments.js';
 import type { StepArguments } from './step-arguments.js';
 import { TakenSlots } from './taken-slots.js';
+import { TimelineRules } from './timeline-rules.js';
 import { WakeRules } from './wake-rules.js';
 import { NOBODY } from './witness.js';
 import type { Concerns, Rollback, ScriptCall, ServerWitness } from './witness.js';
@@ -105,6 +106,7 @@ export class Oracle implements ServerWitness {
       new WakeRules(simulation, this),
       new EndingRules(simulation, this),
       new TakenSlots(simulation),
+      new TimelineRules(this),
     ];
     this.#hearing = this.#rules.filter(hearsCommands);
   }

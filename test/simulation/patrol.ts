@@ -42,12 +42,17 @@ export class Patrol {
     );
   }
 
-  /** A process that has drained in time holds no job: each one was settled or handed back. */
-  afterDrain(member: Member): void {
+  /**
+   * A process that has drained in time holds no job: each one was settled or handed back.
+   *
+   * @param queue that it has given up; undefined where it has given up all
+   */
+  afterDrain(member: Member, queue?: string): void {
     const { oracle, engine, shardBases, troubles } = this.simulation;
     // What happened to all of them while it drained happened to it as well.
     if (member.role === 'puller' || troubles.calmSince(ALL) >= engine.now) return;
     for (const base of shardBases) {
+      if (queue !== undefined && queueOf(base) !== queue) continue;
       for (const [id, number] of this.#running(base)) {
         const claim = oracle.claimOf(`${base}due`, number);
         if (claim?.member !== member) continue;
@@ -85,7 +90,7 @@ export class Patrol {
     }
     member.steps = member.usefulSteps = member.fromQuarantine = 0;
     if (member.role !== 'worker' || member.isStopping || member.isBroken || member.process.isFrozen) return;
-    const calm = Math.max(troubles.calmSince(), member.bootedAt);
+    const calm = Math.max(troubles.calmSince(), member.servesAllSince);
     if (calm + LONGEST_SILENCE_MS + 1_000 < engine.now && member.lastStepAt + LONGEST_SILENCE_MS < engine.now) {
       oracle.reportOnce(
         'mute',
@@ -138,7 +143,8 @@ export class Patrol {
   #sweptSince(queue: string): number {
     const { fleet, troubles } = this.simulation;
     const workers = fleet.living.filter((one) => !one.isBroken && one.queues.includes(queue));
-    return Math.min(...workers.map(({ process, bootedAt }) => Math.max(troubles.calmSince(process.name), bootedAt)));
+    const since = (one: Member) => Math.max(troubles.calmSince(one.process.name), one.servesSince(queue));
+    return Math.min(...workers.map(since));
   }
 
   /** A job that is held for a living process runs there. */

@@ -21,6 +21,8 @@ import type { OperationOfSchedules } from './schedules.js';
 import { unusualSizes } from './sizes.js';
 import { drawTraits } from './traits.js';
 import type { TraitsOfPlan } from './traits.js';
+import { drawUnregistering } from './unregistering.js';
+import type { UnregisterOperation } from './unregistering.js';
 
 export const LONGEST_EXTENSION_MS = 60_000;
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
@@ -92,6 +94,7 @@ export type Operation =
   | FurtherOperation
   | ResizeOperation
   | MistakeOperation
+  | UnregisterOperation
   | OperationOfSchedules
   | OperationOfLimits
   | NightOperation
@@ -223,6 +226,7 @@ export function planOf(seed: number, given: Partial<Configuration> = {}): Plan {
     operations: [
       ...all,
       ...drawMistakes(seed, configuration, operations),
+      ...drawUnregistering(seed, configuration, operations),
       ...drawSchedules(new Random(seed, 'schedules'), configuration).map((one) =>
         withGroup(grouping, configuration, one),
       ),

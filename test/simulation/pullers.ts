@@ -63,8 +63,9 @@ export class Pullers {
         const jobs = await instance.consumer.pull('pulled', options);
         member.pullsSince = Infinity;
         await Promise.all(jobs.map((job) => this.#work(member, job as ClaimedJob<RunPlan>, autoExtend)));
-      } catch {
+      } catch (error) {
         if (member.isStopping) return;
+        this.simulation.oracle.calls.refused(error as Error);
         await this.#sleep(member, TRY_AGAIN_MS);
       }
     }
@@ -77,11 +78,11 @@ export class Pullers {
     if (!autoExtend && run.forgotten && version.tries++ === 0) return;
     if (run.extend) {
       await this.#sleep(member, run.work / 3);
-      await job.extend(run.extend).catch(() => undefined);
+      await job.extend(run.extend).catch((error: Error) => this.simulation.oracle.calls.refused(error));
     }
     await this.#sleep(member, run.work);
     member.runEnds('pulled', begun);
-    this.#settle(job, run).catch(() => undefined);
+    this.simulation.oracle.calls.unwaited(this.#settle(job, run));
   }
 
   #settle(job: ClaimedJob<RunPlan>, run: RunPlan): Promise<void> {

@@ -134,7 +134,7 @@ export class ScheduleCalls {
 
   perform(member: Member, instance: Instance, operation: OperationOfSchedules): void {
     const { producer } = instance;
-    const { schedules } = this.simulation.oracle;
+    const { schedules, calls } = this.simulation.oracle;
     const { id } = operation;
     switch (operation.kind) {
       case 'schedule': {
@@ -145,18 +145,18 @@ export class ScheduleCalls {
       }
       case 'unschedule':
         schedules.changes(id);
-        return ignored(producer.unschedule(RECURRING, id, { running: operation.running }));
+        return calls.unwaited(producer.unschedule(RECURRING, id, { running: operation.running }));
       case 'pauseSchedule':
         schedules.changes(id);
-        ignored(producer.pauseSchedule(RECURRING, id));
+        calls.unwaited(producer.pauseSchedule(RECURRING, id));
         return this.untilDone(operation.forMs, (by) => {
           schedules.changes(id);
           return by.producer.resumeSchedule(RECURRING, id);
         });
       case 'triggerSchedule':
-        return ignored(this.#trigger(member, instance, id));
+        return calls.unwaited(this.#trigger(member, instance, id));
       case 'backfillSchedule':
-        return ignored(this.#backfill(member, instance, id, operation.spanMs));
+        return calls.unwaited(this.#backfill(member, instance, id, operation.spanMs));
       case 'endSchedule':
         return this.untilDone(0, (by) => {
           schedules.changes(id);
@@ -207,8 +207,4 @@ function timesOf({ everyMs, isCron }: ScheduleOperation) {
 function optionsOf({ missed, graceMs, most, overlap, at, run: { group } }: ScheduleOperation): ScheduleOptions {
   const ofMissed = { once: {}, skip: { grace: graceMs }, all: { most } }[missed];
   return { group, missed, ...ofMissed, overlap, from: Math.floor(EPOCH + at) };
-}
-
-function ignored(call: Promise<unknown>): void {
-  call.catch(() => undefined);
 }

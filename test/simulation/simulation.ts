@@ -7,7 +7,6 @@ import type { AnyKind, FaultKind } from './fault-kinds.js';
 import { Fleet, processesOf } from './fleet.js';
 import type { Member } from './fleet.js';
 import type { VersionHistory } from './history.js';
-import { MOST_IN_BULK } from './limits.js';
 import type { Master, Union } from './master.js';
 import { Network } from './network.js';
 import { beginNight } from './nights.js';
@@ -273,11 +272,9 @@ export class Simulation implements World, NetworkWorld {
   }
 
   get #endsAt(): number {
-    const { leaseMs, longestDelayMs, extends: extending, limits, batch, batchWaitMs } = this.configuration;
+    const { leaseMs, longestDelayMs, extends: extending } = this.configuration;
     const extended = extending > 0 ? LONGEST_EXTENSION_MS : 0;
-    // Where one job may run at a time, each of a bulk waits by itself for a batch to become full.
-    const alone = limits && batch ? MOST_IN_BULK * batchWaitMs : 0;
-    return this.#worksUntil + LONGEST_END_MS + 2 * leaseMs + longestDelayMs + extended + alone;
+    return this.#worksUntil + LONGEST_END_MS + 2 * leaseMs + longestDelayMs + extended;
   }
 
   /**

@@ -1,6 +1,7 @@
 import { TOLD_AGAIN_MS } from './limited-store.js';
 import type { Reply } from '../../lib/memory/memory.replies.js';
 import type { Oracle } from './oracle.js';
+import { queueOf } from './queues.js';
 import type { RunningScript, ScriptRules } from './script-rules.js';
 import type { Simulation } from './simulation.js';
 import { SHARD_KEYS } from './step-arguments.js';
@@ -118,8 +119,11 @@ export class WakeRules implements ScriptRules {
       this.oracle.report('chatter', `${script.name} told of an old head of ${key} (${late} ms overdue), ${now - last} ms after the last time`); // prettier-ignore
     }
     const own = script.step && /^(.*)#\d+$/.exec(script.step.worker)?.[1];
-    // Calls of pull() with another lease are another worker of the same process.
-    if (own !== undefined && names.includes(own) && script.member?.role === 'worker') {
+    // Calls of pull() with another lease are another worker of the same process. So is a handler that was registered anew, and what the former
+    // one said when it left may be lost.
+    const { member } = script;
+    const isOnly = member?.role === 'worker' && member.servesSince(queueOf(key)) === member.bootedAt;
+    if (own !== undefined && names.includes(own) && isOnly) {
       this.oracle.report('chatter', `a step of ${own} woke its own process for ${key}`);
     }
   }

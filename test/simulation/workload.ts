@@ -20,6 +20,7 @@ import { ScheduleCalls } from './schedules.js';
 import { isPlain, queueOf, RECURRING } from './queues.js';
 import type { Simulation } from './simulation.js';
 import { ALL } from './troubles.js';
+import { unregister } from './unregistering.js';
 
 const TRIES = 20;
 const TRY_AGAIN_MS = 500;
@@ -53,18 +54,20 @@ export class Workload {
     member.application.refused = (n) => this.simulation.oracle.refusedBySchema(n);
     if (member.role === 'puller') return this.#pullers.started(member, instance);
     if (member.role !== 'worker') return;
-    const { batchSize: size, batchWaitMs: wait } = this.simulation.configuration;
     for (const queue of member.queues) {
-      if (isPlain(queue)) {
-        if (member.application.has('handed')) continue;
-        instance.registry.register(member.application.ref(queue), this.#handlerOf(member, queue), this.#rules(member));
-      } else {
-        const handleAll = (runs: readonly RunPlan[], jobs: readonly BatchJob[]) =>
-          this.#handleBatch(member, runs, jobs);
-        const batch: BatchOptions = { size, wait };
-        instance.registry.register<string>(queue, handleAll as never, { batch, concurrency: BATCHES });
-      }
+      if (!isPlain(queue) || !member.application.has('handed')) this.#register(member, instance, queue);
     }
+  }
+
+  #register(member: Member, instance: Instance, queue: string): void {
+    const { registry } = instance;
+    if (isPlain(queue)) {
+      return registry.register(member.application.ref(queue), this.#handlerOf(member, queue), this.#rules(member));
+    }
+    const { batchSize: size, batchWaitMs: wait } = this.simulation.configuration;
+    const handleAll = (runs: readonly RunPlan[], jobs: readonly BatchJob[]) => this.#handleBatch(member, runs, jobs);
+    const batch: BatchOptions = { size, wait };
+    registry.register<string>(queue, handleAll as never, { batch, concurrency: BATCHES });
   }
 
   /** What it has before it is started: all plain queues, or none. */
@@ -89,6 +92,7 @@ export class Workload {
   perform(member: Member, operation: Operation): void {
     const { instance } = member;
     if (!instance) return;
+    const { calls } = this.simulation.oracle;
     switch (operation.kind) {
       case 'enqueue':
         return this.#enqueue(member, instance, operation);
@@ -96,19 +100,21 @@ export class Workload {
         return this.#enqueueMany(member, instance, operation);
       case 'cancel':
         this.simulation.oracle.job(operation.id).cancelAsked = true;
-        return ignored(instance.producer.cancel(operation.queue, operation.id, { running: operation.running }));
+        return calls.unwaited(instance.producer.cancel(operation.queue, operation.id, { running: operation.running }));
       case 'reschedule':
-        return ignored(instance.producer.reschedule(operation.queue, operation.id, { delay: operation.delay }));
+        return calls.unwaited(instance.producer.reschedule(operation.queue, operation.id, { delay: operation.delay }));
       case 'requeueDead':
         for (const job of this.simulation.oracle.jobs.values()) job.kills = 0;
-        return ignored(instance.inspector.requeueDead(operation.queue, 'all'));
+        return calls.unwaited(instance.inspector.requeueDead(operation.queue, 'all'));
       case 'moveQuarantined':
-        return this.#moveQuarantined(instance, LOOKS);
+        return this.#moveQuarantined(member, instance, LOOKS);
       case 'drain': {
         const worker = this.simulation.fleet.members.get(`worker${operation.worker}`);
         if (worker?.isAlive && !worker.isStopping) closeInstanceOf(this.simulation, worker, 500);
         return;
       }
+      case 'unregister':
+        return unregister(this.simulation, operation, (by, its) => this.#register(by, its, operation.queue));
       case 'mistake':
         return mistake(this.simulation, member, operation);
       case 'night':
@@ -137,13 +143,14 @@ export class Workload {
   }
 
   /** A person gives a job in quarantine another time: the first one that is there. */
-  #moveQuarantined(instance: Instance, looks: number): void {
+  #moveQuarantined(member: Member, instance: Instance, looks: number): void {
     const { engine, oracle, shardBases } = this.simulation;
     const [id] = shardBases
       .filter((base) => queueOf(base) === 'jobs')
       .flatMap((base) => oracle.peek('ZRANGE', `${base}quarantine`, '0', '0') as string[]);
-    if (id !== undefined) return ignored(instance.producer.reschedule('jobs', id, { delay: 0 }));
-    if (looks > 0) engine.after(LOOK_AGAIN_MS, () => this.#moveQuarantined(instance, looks - 1));
+    if (id !== undefined) return oracle.calls.unwaited(instance.producer.reschedule('jobs', id, { delay: 0 }));
+    if (looks > 0)
+      engine.after(LOOK_AGAIN_MS, () => this.#moveQuarantined(member, instance, looks - 1), member.process);
   }
 
   // --- Enqueueing -------------------------------------------------------------------------------------------------------
@@ -240,7 +247,7 @@ export class Workload {
     try {
       if (run.extend) {
         await this.#sleep(member, run.work / 3);
-        await job.extend(run.extend).catch(() => undefined);
+        await job.extend(run.extend).catch((error: Error) => this.simulation.oracle.calls.refused(error));
       }
       await this.#sleep(member, limit.hangs ? 2 * run.timeout! + LATE_TIMEOUT_MS : run.work);
     } finally {
@@ -396,7 +403,3 @@ interface Limit {
 }
 
 const NO_LIMIT: Limit = { hangs: false, ended: () => false };
-
-function ignored(call: Promise<unknown>): void {
-  call.catch(() => undefined);
-}
