@@ -4,6 +4,7 @@ import { closeInstanceOf } from './ending.js';
 import type { Build, Member } from './fleet.js';
 import type { FurtherOperation } from './further-operations.js';
 import { Looks } from './looks.js';
+import { baseOf } from './queues.js';
 import type { Simulation } from './simulation.js';
 import { ALL } from './troubles.js';
 
@@ -170,10 +171,19 @@ export class Operators {
         troubles.mark(ALL, ANEW_MS + RESHARD_WAIT_MS);
         for (const member of fleet.living)
           if (member.shards !== to && !member.isStopping) this.#restart(member, `with ${to} shards`);
-        // The queue was lost on the way, and processes with the former number may have made it anew until they ended.
-        if (oracle.lastRollbackAt > beganAt) engine.after(ANEW_MS, () => this.afterRollback());
+        // The queue was lost on the way, and processes with the former number may have made it anew until they ended. Or it was empty, and
+        // one of them that had not used it yet gave it that number: docs/decisions/0006-shards.md.
+        engine.after(ANEW_MS, () => {
+          if (oracle.lastRollbackAt > beganAt || this.#hasOtherThan(to)) this.afterRollback();
+        });
       },
     );
+  }
+
+  #hasOtherThan(shards: number): boolean {
+    const needs = this.simulation.oracle.peek('HGET', `${baseOf('jobs')}meta`, 'needs') as string | null;
+    const [, count] = /shards:=\/(\d+)/.exec(needs ?? '') ?? [];
+    return count !== undefined && Number(count) !== shards;
   }
 
   /** Of another build: at once with the next start. */

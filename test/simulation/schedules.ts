@@ -184,6 +184,10 @@ export class ScheduleCalls {
     const from = to - Math.min(spanMs, MOST_BACKFILLED * grid.everyMs);
     const times = gridTimes(grid, from, to);
     oracle.schedules.addsTo(id, times);
+    const idOf = (at: number) => `{${id}}${at.toString(36)}`;
+    // One that the clock has just passed may not have run yet, and is not made again.
+    const isStored = (at: number) => oracle.peek('HEXISTS', `${baseOf(RECURRING)}jobs`, idOf(at)) === 1;
+    const stored = times.filter(isStored).length;
     const count = await producer.backfillSchedule(RECURRING, id, { from, to });
     if (count === undefined || oracle.schedules.changesOf(id) !== changes) return;
     // The clock has gone back meanwhile, so that some of these times were yet to come.
@@ -192,10 +196,10 @@ export class ScheduleCalls {
     // A change that was asked for before, and was made only now.
     const present = oracle.schedules.gridOf(id);
     if (JSON.stringify(present) !== JSON.stringify(grid)) return;
-    if (count !== times.length) {
+    if (count > times.length || count < times.length - stored) {
       oracle.report('occurrence', `backfill of ${id} made ${count} occurrences of ${times.length}`);
     }
-    for (const at of times) oracle.schedules.acknowledged(member.process, id, `{${id}}${at.toString(36)}`, changes);
+    for (const at of times) oracle.schedules.acknowledged(member.process, id, idOf(at), changes);
   }
 }
 
