@@ -64,12 +64,13 @@ export async function askShardOf<Answer>(
     const raw = shard === own ? null : ((await store.call('get', [id])) as readonly string[] | null);
     return raw ? [{ shard, isKept: raw[0] === 'c' }] : [];
   });
-  const found = await Promise.all(looks).catch((error: unknown) => {
+  const answers = await Promise.all(looks).catch((error: unknown) => {
     throw typedError(error, `${job.call}("${queue}", "${id}")`);
   });
-  const alive = found.flat().filter(({ isKept }) => !isKept);
+  const found = answers.flat();
+  const alive = found.filter(({ isKept }) => !isKept);
   if (alive.length > 1) throw ambiguous(job);
-  const [there] = [...alive, ...found.flat()];
+  const [there] = [...alive, ...found];
   return there ? ask(there.shard) : answer;
 }
 

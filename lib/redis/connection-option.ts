@@ -93,7 +93,7 @@ function refuseMisspelt(options: object, field: string): void {
 
 function checkUrl(value: string, field: string): string {
   refuseCutShort(value, field, 'host, username, password');
-  const scheme = /^[a-z+]+:\/\//i.exec(value)?.[0] ?? (value === '' ? 'an empty text' : 'text without a scheme');
+  const scheme = /^[a-z+]{1,40}:\/\//i.exec(value)?.[0] ?? (value === '' ? 'an empty text' : 'text without a scheme');
   if (!/^(rediss?|memory):\/\/$/.test(scheme) || !URL.canParse(value)) {
     const found = scheme.startsWith('redis') || scheme === 'memory://' ? malformed(value) : scheme;
     throw new InvalidOptionError(
@@ -139,6 +139,9 @@ function refuseCutShort(url: string, field: string, instead: string): void {
   );
 }
 
+/** As DNS has it, in at most 253 characters, of which 63 between two dots: a token, which may have dots, is longer. */
+const BARE_HOST = /^(?!-)[a-z\d-]{1,63}(?:\.[a-z\d-]{1,63})*(?::(\d+))?$/i;
+
 /** Only a bare host and port is quoted: other text may hold a password. */
 function urlMeant(value: string): string {
   if (['', 'undefined', 'null'].includes(value))
@@ -146,7 +149,7 @@ function urlMeant(value: string): string {
   if (/^[\s"']|[\s"']$/.test(value)) return ' Leave out the blanks or quotes around it.';
   if (/^(\/|unix:)/.test(value)) return ' For the socket of a server on this machine give { path }.';
   if (value.includes('://')) return '';
-  const port = /^[a-z\d][a-z\d.-]*(?::(\d+))?$/i.exec(value);
+  const port = value.length < 260 ? BARE_HOST.exec(value) : null;
   return port && (port[1] === undefined || isPort(port[1])) ? ` Write redis://${value}.` : ' Write redis://host:6379.';
 }
 

@@ -149,11 +149,13 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
   async remove(queue: string): Promise<boolean> {
     if (!this.handlers.remove(queue)) return false;
     this.tickers.stop(queue);
-    // Its schedules go on where jobs are pulled, and say nothing of a handler any more.
-    const isPulled = this.pullers.some((other) => other.queue === queue);
-    const nobody = { queue, name: queue, options: {}, definition: undefined };
-    if (isPulled) this.tickers.start(nobody, false, this.#limitsOf(queue));
-    else this.#limits.delete(queue);
+    if (this.#isPulled(queue)) {
+      // Its schedules go on, and say nothing of a handler any more.
+      const nobody = { queue, name: queue, options: {}, definition: undefined };
+      this.tickers.start(nobody, false, this.#limitsOf(queue));
+    } else {
+      this.#limits.delete(queue);
+    }
     const worker = this.workers.get(queue);
     this.workers.delete(queue);
     if (!worker) return true;
@@ -241,10 +243,14 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     if (at < 0) return;
     this.pullers.splice(at, 1);
     const { queue } = worker;
-    if (!this.workers.has(queue) && !this.pullers.some((other) => other.queue === queue)) this.tickers.stop(queue);
+    if (!this.workers.has(queue) && !this.#isPulled(queue)) this.tickers.stop(queue);
     this.#deafen(worker);
     this.#leaving.add(worker);
     void worker.stop(MAX_TIMER_MS).finally(() => this.#leaving.delete(worker));
+  }
+
+  #isPulled(queue: string): boolean {
+    return this.pullers.some((puller) => puller.queue === queue);
   }
 
   /** Ends all workers as `end` says, and puts new ones in their place. */

@@ -286,6 +286,9 @@ describe('a connection', () => {
     for (const connection of [
       'http://user:secret@localhost',
       'user:secret@localhost:6379',
+      `eyJ.secret${'x'.repeat(58)}`,
+      'secret.'.repeat(40),
+      `${'secret'.repeat(1_000)}://localhost`,
       'redis://user:secret@local host',
       'redis://user:secret%zz@localhost',
       'redis://user:secret@localhost?keyPrefix=x',
