@@ -104,7 +104,8 @@ export class ChargeRules implements ScriptRules {
 
   /**
    * A loss is charged where the lease says that the job was alone; and with one slot each job is. Excused: a handler that had run out of
-   * time went on beside it, or others were claimed before there was a slot for them.
+   * time went on beside it, or others were claimed before there was a slot for them; or its own had ended, which could not be told, and its
+   * process asked for the next one: the lease was renewed without its mark.
    */
   #judgeUncharged(claim: ClaimHistory, id: string): void {
     if (claim.jobs.size > 1) return;
@@ -115,8 +116,9 @@ export class ChargeRules implements ScriptRules {
     const isBeside = (other: ClaimHistory) =>
       other !== claim && other.member === claim.member && other.renewedAt + other.leaseMs >= claim.at;
     const isAlone = ![...this.oracle.claims.values()].some(isBeside);
-    const wasSole =
-      hasOneSlot && isAlone && claim.member?.runOf(claim.queue, id) && ![...claim.member.runs].some(goesOn);
+    const own = claim.member?.runOf(claim.queue, id);
+    const hadEnded = (own?.endedAt ?? Infinity) < claim.renewedAt;
+    const wasSole = hasOneSlot && isAlone && own && !hadEnded && ![...claim.member.runs].some(goesOn);
     if (claim.deadline % 1 === 0 && !wasSole) return;
     this.oracle.report('uncharged', `${id} was not charged for the loss of ${claim.number}, though it ran alone in ${claim.member?.id ?? 'its process'}`); // prettier-ignore
   }
