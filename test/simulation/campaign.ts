@@ -44,17 +44,19 @@ export interface CampaignReport extends Tally {
   cpuMs: number;
 }
 
-/**
- * Runs many seeds, as many at a time as there are cores.
- *
- * @param found called with each answer that breaks a rule
- * @param counted called after each seed with what is counted so far
- */
-export async function campaign(
-  options: CampaignOptions,
-  found: (answer: CampaignAnswer) => void,
-  counted: (report: CampaignReport, answer: CampaignAnswer) => void = () => {},
-): Promise<CampaignReport> {
+/** After so many the campaign ends: it is not the seeds that go wrong. */
+const MOST_CRASHES = 20;
+
+export interface CampaignNews {
+  /** An answer breaks a rule. */
+  found?: (answer: CampaignAnswer) => void;
+  /** After each seed, with what is counted so far. */
+  counted?: (report: CampaignReport, answer: CampaignAnswer) => void;
+  crashed?: (crash: Crash) => void;
+}
+
+/** Runs many seeds, as many at a time as there are cores. */
+export async function campaign(options: CampaignOptions, news: CampaignNews = {}): Promise<CampaignReport> {
   const { seeds, limitMs, project, given, twice, untilFound, goal, before } = options;
   const began = performance.now();
   const cpu = process.cpuUsage();
@@ -77,6 +79,7 @@ export async function campaign(
     const isOver =
       report.next >= from + seeds ||
       performance.now() - began > limitMs ||
+      report.crashes.length >= MOST_CRASHES ||
       (untilFound && report.broken + report.crashes.length > 0) ||
       (goal !== undefined && isReached(goal, report));
     if (isOver) return undefined;
@@ -94,10 +97,13 @@ export async function campaign(
   const note = (answer: CampaignAnswer) => {
     count(report, answer);
     measure();
-    counted(report, answer);
-    if (answer.result.violations.length > 0) found(answer);
+    news.counted?.(report, answer);
+    if (answer.result.violations.length > 0) news.found?.(answer);
   };
-  const crashed = (crash: Crash) => void report.crashes.push(crash);
+  const crashed = (crash: Crash) => {
+    report.crashes.push(crash);
+    news.crashed?.(crash);
+  };
   const threads = Math.min(options.threads ?? availableParallelism(), seeds);
   const work = { project, given, twice };
   await Promise.all(Array.from({ length: threads }, () => runSeeds(work, { take, note, crashed })));

@@ -128,13 +128,19 @@ async function many(
     goal,
     before,
   };
-  const report = await campaign(options, found, (sofar, { result: { seed, hash } }) => {
-    if (values.hashes) console.log(`hash ${seed} ${hash}`);
-    write(sofar, REPORT_EVERY_MS);
+  const report = await campaign(options, {
+    found,
+    counted: (sofar, { result: { seed, hash } }) => {
+      if (values.hashes) console.log(`hash ${seed} ${hash}`);
+      write(sofar, REPORT_EVERY_MS);
+    },
+    crashed: ({ seed, filling, why }) => {
+      console.log(`seed ${seed} crashed: ${why}`);
+      console.log(`   again: ${commandFor(seed, { ...given, ...filling })}`);
+    },
   });
   write(report, 0);
   console.log(summary(report, goal));
-  for (const { seed, filling } of report.crashes) console.log(`again: ${commandFor(seed, { ...given, ...filling })}`);
   return report.broken + report.unequal.length + report.crashes.length > 0 ? 1 : 0;
 }
 

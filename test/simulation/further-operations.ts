@@ -35,6 +35,8 @@ const UPDATED = 300_000;
 const IN_BURST = 10_000_000;
 const MOST_AT_A_TIME = 1_000;
 const RESHARD_EVERY_MS = 4_000;
+/** So many jobs are enqueued from look to look. */
+const LOOK_AFTER = 10;
 
 /** Has a stream of its own, so that it changes nothing of what is enqueued. */
 export function drawFurtherOperations(
@@ -49,6 +51,11 @@ export function drawFurtherOperations(
     if (random.chance(configuration.transfers)) found.push(drawTransfer(random, operation));
     if (random.chance(configuration.operators) && operation.at < configuration.faultsMs) {
       found.push(drawForQueue(random, operation));
+    }
+    // Somebody who operates the queue looks now and then, while jobs wait.
+    if (configuration.operators > 0 && operation.run.n % LOOK_AFTER === 0) {
+      const { queue, at, delay } = operation;
+      found.push({ kind: 'look', at: rounded(at + 0.2 * delay), queue });
     }
   }
   for (const [n, to] of (mayReshard(configuration) ? configuration.reshards : []).entries()) {

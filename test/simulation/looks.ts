@@ -3,6 +3,7 @@ import type { Instance } from '../../lib/instance/start-instance.js';
 import type { Member } from './fleet.js';
 import { isPlain } from './queues.js';
 import type { Simulation } from './simulation.js';
+import type { TimelineRules } from './timeline-rules.js';
 
 /** A check answers within three seconds, whatever Redis does; see lib/health/delay-queue.health.ts. */
 const CHECKED_WITHIN_MS = 3_500;
@@ -19,10 +20,10 @@ export class Looks {
   constructor(private readonly simulation: Simulation) {}
 
   perform(member: Member, instance: Instance, queue: string): void {
-    const { calls } = this.simulation.oracle;
+    const { calls, timelines } = this.simulation.oracle;
     calls.unwaited(look(instance, queue));
     // Older builds have other ones, with errors of their own.
-    if (member.process.build === 'present') calls.unwaited(lookAhead(instance, queue));
+    if (member.process.build === 'present') calls.unwaited(lookAhead(instance, queue, timelines));
     this.#checkHealth();
   }
 
@@ -69,8 +70,19 @@ async function look({ inspector, producer }: Instance, queue: string): Promise<v
   }
 }
 
-async function lookAhead({ inspector }: Instance, queue: string): Promise<void> {
-  await inspector.timeline(queue);
+/** Of the due times that are seen one lies where two buckets meet, and one at the end, behind a narrower bucket. */
+async function lookAhead({ inspector, context }: Instance, queue: string, timelines: TimelineRules): Promise<void> {
+  const { jobs } = await inspector.list(queue, 'delayed', { limit: 5 });
+  const [edge, end] = [...new Set(jobs.map(({ dueAt }) => Number(dueAt)))].sort((one, other) => one - other);
+  const width = end === undefined ? 0 : end - edge! + 1;
+  const keys = context.stores(queue).map((store) => store.keys.due);
+  const told = timelines.asks();
+  const range = end === undefined ? {} : { from: edge! - width, to: end, buckets: 2 };
+  const { counts, before, after } = await inspector.timeline(queue, range);
+  told(
+    keys,
+    counts.reduce((sum, count) => sum + count, before + after),
+  );
   let cursor: string | undefined;
   do {
     const page = await inspector.listSchedules(queue, { limit: 1, ...(cursor !== undefined && { cursor }) });

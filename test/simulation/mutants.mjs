@@ -51,7 +51,7 @@ async function judge(mutant) {
   const began = process.cpuUsage();
   const { profile, given } = values.profile ? profileNamed(values.profile) : profileOf(mutant.name);
   const options = { project: copy, given, twice: false, from: 1, seeds, limitMs, threads: 1, untilFound: true };
-  const { seeds: run, bad } = values.rule ? await untilBroken(values.rule, options) : await campaign(options, () => {});
+  const { seeds: run, bad } = values.rule ? await untilBroken(values.rule, options) : await campaign(options);
   const { user, system } = process.cpuUsage(began);
   const seconds = (user + system) / 1e6;
   const effort = `${run} seeds of "${profile}", ${seconds.toFixed(1)} s of CPU`;
@@ -66,7 +66,7 @@ async function untilBroken(rule, options) {
   let run = 0;
   while (run < options.seeds && performance.now() - began < options.limitMs) {
     const some = { ...options, from: options.from + run, seeds: SEEDS_AT_A_TIME, untilFound: false };
-    const { seeds, bad } = await campaign(some, () => {});
+    const { seeds, bad } = await campaign(some);
     run += seeds;
     const found = bad.filter(({ violations }) => violations.some((one) => one.rule === rule));
     if (found.length > 0) return { seeds: run, bad: found };

@@ -47,6 +47,7 @@ export class Oracle implements ServerWitness {
   lastRollbackAt = -1;
   worstLateMs = 0;
   readonly charges: ChargeRules;
+  readonly timelines: TimelineRules;
   readonly calls: CallRules;
   readonly kept: KeptRules;
   readonly moves: MoveRules;
@@ -106,7 +107,7 @@ export class Oracle implements ServerWitness {
       new WakeRules(simulation, this),
       new EndingRules(simulation, this),
       new TakenSlots(simulation),
-      new TimelineRules(this),
+      (this.timelines = new TimelineRules(this)),
     ];
     this.#hearing = this.#rules.filter(hearsCommands);
   }

@@ -10,6 +10,9 @@ const BUCKETS_AT = 9;
 
 /** What falls due when: each job that waits has its one place. */
 export class TimelineRules implements ScriptRules {
+  /** Jobs that the replies have shown since somebody asked last, by the `due` key of the shard. */
+  #shown = new Map<string, number[]>();
+
   constructor(private readonly oracle: Oracle) {}
 
   ends({ name, keys }: RunningScript, reply: Reply): void {
@@ -17,7 +20,20 @@ export class TimelineRules implements ScriptRules {
     const counts = [reply[BEFORE_AT], reply[AFTER_AT], ...reply.slice(BUCKETS_AT)].map(Number);
     const sum = counts.reduce((total, count) => total + count, 0);
     const due = keys[SHARD_KEYS.due]!;
+    this.#shown.set(due, [...(this.#shown.get(due) ?? []), sum]);
     const waiting = Number(this.oracle.peek('ZCARD', due));
     if (sum !== waiting) this.oracle.report('timeline', `${due} has ${waiting} jobs, of which ${sum} are shown`);
+  }
+
+  /** @returns called with what is told of the queue, which is what its shards have said. Not judged: when any was asked once more */
+  asks(): (dueKeys: readonly string[], jobs: number) => void {
+    const shown = (this.#shown = new Map<string, number[]>());
+    return (dueKeys, jobs) => {
+      const replies = dueKeys.map((key) => shown.get(key) ?? []);
+      if (this.#shown !== shown || replies.some(({ length }) => length !== 1)) return;
+      const sum = replies.reduce((total, [one]) => total + one!, 0);
+      if (sum === jobs) return;
+      this.oracle.report('timeline', `${dueKeys.join(', ')} have shown ${sum} jobs, and ${jobs} are told`);
+    };
   }
 }
