@@ -58,8 +58,8 @@ export class ScheduleRules implements ScriptRules {
   readonly #schedules = new Map<string, ScheduleHistory>();
   readonly #claimed = new Map<string, ClaimedOccurrence>();
   readonly #begun = new Map<string, { readonly changes: number; readonly at: number }>();
-  /** Occurrences that may begin: in which process, and whether their schedule was stored when that was answered. */
-  readonly #granted = new Map<string, { readonly member: string | undefined; readonly isStored: boolean }>();
+  /** Occurrences that may begin: in which process, and whether there was a place to note it when that was answered. */
+  readonly #granted = new Map<string, { readonly member: string | undefined; readonly hasPlace: boolean }>();
   /** Occurrences that were told to wait, since an earlier one of their schedule is alive: the claims by which they asked last. */
   readonly #toldToWait = new Map<string, string>();
   #isResent = false;
@@ -192,14 +192,14 @@ export class ScheduleRules implements ScriptRules {
 
   /**
    * Whether the master has noted that it begins. Excused: a master said so that has been deposed, and the two do not know what begins by
-   * the other one; or the schedule was removed, and what is left of it has no place where that is noted.
+   * the other one; or the schedule was removed, also to be made anew, and what is left of it has no place where that is noted.
    */
   #isNoted(member: Member, id: string): boolean {
     const isDeceived = this.#isDeceived(member, id);
     const granted = this.#granted.get(id);
     this.#granted.delete(id);
     if (isDeceived) return false;
-    return this.#isStored(scheduleOf(id)!) && (granted?.isStored ?? true);
+    return this.#hasPlace(id) && (granted?.hasPlace ?? true);
   }
 
   /** A master that has been deposed said that it may begin. */
@@ -312,7 +312,7 @@ export class ScheduleRules implements ScriptRules {
 
   #asksToBegin({ keys, args, member }: RunningScript, reply: Reply): void {
     const [id, occurrence, , asked] = args as [string, string, string, string];
-    if (reply === 'g') this.#granted.set(occurrence, { member: member?.id, isStored: this.#isStored(id) });
+    if (reply === 'g') this.#granted.set(occurrence, { member: member?.id, hasPlace: this.#hasPlace(occurrence) });
     if (reply !== 'm' && !(reply === 'b' && asked === 's')) return;
     const schedule = this.#of(id);
     const before = schedule.skipped.get(occurrence);
@@ -348,6 +348,13 @@ export class ScheduleRules implements ScriptRules {
 
   #isStored(id: string): boolean {
     return this.oracle.peek('HEXISTS', `${this.#base}schedules`, `{${id}}`) === 1;
+  }
+
+  /** Its schedule is stored, and is the one that made it. */
+  #hasPlace(occurrence: string): boolean {
+    const id = scheduleOf(occurrence)!;
+    const since = Number(this.oracle.peek('HGET', `${this.#base}schedules`, `since{${id}}`) ?? 0);
+    return this.#isStored(id) && (timeOf(occurrence) ?? Infinity) >= since;
   }
 
   get #base(): string {
