@@ -7,7 +7,7 @@ import { isQueueDefinition } from '../job/queue-definition.js';
 import { JobPlanner } from '../producer/job-planner.js';
 import type { RestWatch } from '../redis/rest-watch.js';
 import { ScheduleCalls } from './schedule-calls.js';
-import { CODE_SCHEDULE, REPEAT_OPTIONS } from './schedule-options.js';
+import { CODE_SCHEDULE, REPEAT_OPTIONS, resolveSchedule } from './schedule-options.js';
 import { decodeRecord } from './schedule-record.js';
 import type { ScheduleRecord } from './schedule-record.js';
 import { findSchedule } from './schedule-search.js';
@@ -40,6 +40,17 @@ export class Tickers {
   /** @throws InvalidOptionError, InvalidDelayError and the payload errors, when the handler declares a schedule that cannot be */
   async check(handler: RepeatingHandler): Promise<void> {
     if (handler.options.repeat) await this.#recordOf(handler);
+  }
+
+  /**
+   * What can be told at once, and without an answer of Redis: the expression, the zone and the payload are checked when it is declared.
+   *
+   * @throws InvalidOptionError, InvalidDelayError
+   */
+  refuse(handler: RepeatingHandler): void {
+    if (!handler.options.repeat) return;
+    const { times, options, naming } = repeatOf(handler);
+    resolveSchedule(times, options, naming);
   }
 
   /**
@@ -99,24 +110,27 @@ export class Tickers {
     else await this.#calls.remove(queue, CODE_SCHEDULE, false);
   }
 
-  #recordOf({ queue, name, options, definition }: RepeatingHandler): Promise<ScheduleRecord> {
-    const { cron, timeZone, every, payload = null, ...others } = { ...options.repeat } as Record<string, unknown>;
-    const times = {
-      ...(cron !== undefined && { cron }),
-      ...(timeZone !== undefined && { timeZone }),
-      ...(every !== undefined && { every }),
-    };
-    const naming = (option: string) => `@OnDelayed("${queue}", { repeat: { ${option} } }) on ${name}`;
-    const unknown = Object.keys(others).find((option) => !REPEAT_OPTIONS.includes(option));
-    if (unknown !== undefined) throw unknownOption(unknown, REPEAT_OPTIONS, naming);
+  #recordOf(handler: RepeatingHandler): Promise<ScheduleRecord> {
+    const { queue, definition } = handler;
     return this.#calls.check({
       queue: (isQueueDefinition(definition) ? definition : queue) as QueueRef,
       id: CODE_SCHEDULE,
-      times,
-      payload,
-      options: others,
       owner: 'code',
-      naming,
+      ...repeatOf(handler),
     });
   }
+}
+
+/** @throws InvalidOptionError for an option that does not exist */
+function repeatOf({ queue, name, options }: RepeatingHandler) {
+  const { cron, timeZone, every, payload = null, ...others } = { ...options.repeat } as Record<string, unknown>;
+  const times = {
+    ...(cron !== undefined && { cron }),
+    ...(timeZone !== undefined && { timeZone }),
+    ...(every !== undefined && { every }),
+  };
+  const naming = (option: string) => `@OnDelayed("${queue}", { repeat: { ${option} } }) on ${name}`;
+  const unknown = Object.keys(others).find((option) => !REPEAT_OPTIONS.includes(option));
+  if (unknown !== undefined) throw unknownOption(unknown, REPEAT_OPTIONS, naming);
+  return { times, payload, options: others, naming };
 }

@@ -40,9 +40,10 @@ export class DelayQueueRegistry {
   }
 
   /**
-   * Adds a handler. Once the application has booted, the handler gets jobs at once.
+   * Adds a handler. Once the application has booted, the handler gets jobs at once. Its `repeat` is declared a moment later, and whether
+   * cron expression, time zone and payload can be is said by the log.
    *
-   * @throws DuplicateHandlerError when the queue has a handler here, InvalidOptionError, InvalidHandlerError
+   * @throws DuplicateHandlerError when the queue has a handler here, InvalidOptionError, InvalidDelayError, InvalidHandlerError
    */
   register<const Q extends QueueRef>(
     queue: Q,

@@ -140,6 +140,7 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
       definition,
       (option) => `register("${queue}", ${name}, { ${option} })`,
     );
+    this.tickers.refuse(handler);
     this.handlers.add(handler);
     this.shards.learnHandler(handler, settings.attempts);
     if (this.#booted) this.#startWorker(handler);

@@ -98,6 +98,10 @@ describe('DelayQueueRegistry', () => {
     expect(code(() => registry.register('a', () => {}))).toBe('ERR_DQ_DUPLICATE_HANDLER');
     expect(code(() => registry.register('c', () => {}))).toBe('ERR_DQ_INVALID_OPTION');
     expect(code(() => registry.register('b', () => {}, { concurrency: 0 }))).toBe('ERR_DQ_INVALID_OPTION');
+    for (const repeat of [{}, { every: '1h', cron: '0 6 * * *' }, { every: '1h', payloat: {} }]) {
+      expect(code(() => registry.register('b', () => {}, { repeat: repeat as never }))).toBe('ERR_DQ_INVALID_OPTION');
+    }
+    expect(code(() => registry.register('b', () => {}, { repeat: { every: 'soon' as never } }))).toMatch(/^ERR_DQ_/);
     expect(code(() => registry.register('b', undefined as never))).toBe('ERR_DQ_INVALID_HANDLER');
     expect(registry.queues()).toEqual(['a']);
     await close();
