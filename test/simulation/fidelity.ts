@@ -126,10 +126,12 @@ export function plainReply(reply: Reply | Buffer): unknown {
   return reply;
 }
 
-/** Members of a set come in any order. */
+/** Members of a set come in any order, also behind the cursor of a scan. */
 function comparable([name]: readonly string[], reply: unknown): string {
-  const isSet = name!.toUpperCase() === 'SMEMBERS' && Array.isArray(reply);
-  return plainText(isSet ? (reply as string[]).toSorted() : reply);
+  if (!Array.isArray(reply)) return plainText(reply);
+  const command = name!.toUpperCase();
+  if (command === 'SSCAN') return plainText([reply[0], (reply[1] as string[]).toSorted()]);
+  return plainText(command === 'SMEMBERS' ? (reply as string[]).toSorted() : reply);
 }
 
 /** Where in which script an error came from each server says in its own way, and Valkey has fewer words for a script that it lacks. */
