@@ -28,6 +28,8 @@ export class Tickers {
   readonly #calls: ScheduleCalls;
   /** Those that say what schedule in code their queue has, and what they say. */
   readonly #declaring = new Map<Ticker, () => Promise<void>>();
+  /** The last one of a queue that was stopped, until nothing of it is on its way. */
+  readonly #stopping = new Map<string, Promise<void>>();
 
   constructor(
     private readonly context: InstanceContext,
@@ -62,7 +64,8 @@ export class Tickers {
     const running = this.all.get(queue);
     if (running && (!declares || this.#declaring.has(running))) return;
     if (running) this.stop(queue);
-    const begin = declares ? () => this.#declare(handler) : undefined;
+    const before = this.#stopping.get(queue);
+    const begin = declares ? () => this.#declare(handler, before) : undefined;
     const isUrgent = options.repeat !== undefined;
     const { context, logger, watch } = this;
     const settle = (id: string) => settleMoves(context, 'schedule', queue, id);
@@ -75,7 +78,10 @@ export class Tickers {
   stop(queue: string): void {
     const ticker = this.all.get(queue);
     if (!ticker) return;
-    void ticker.stop();
+    const stopping = Promise.all([ticker.stop(), this.#stopping.get(queue)]).then(() => {
+      if (this.#stopping.get(queue) === stopping) this.#stopping.delete(queue);
+    });
+    this.#stopping.set(queue, stopping);
     this.#declaring.delete(ticker);
     this.all.delete(queue);
   }
@@ -100,11 +106,16 @@ export class Tickers {
   }
 
   async stopAll(): Promise<void> {
-    await Promise.all(Array.from(this.all.values(), (ticker) => ticker.stop()));
+    await Promise.all([...Array.from(this.all.values(), (ticker) => ticker.stop()), ...this.#stopping.values()]);
   }
 
-  /** The queue gets the schedule of its handler, or loses the one that an earlier handler had. */
-  async #declare(handler: RepeatingHandler): Promise<void> {
+  /**
+   * The queue gets the schedule of its handler, or loses the one that an earlier handler had.
+   *
+   * @param before what an earlier handler declares, which would stand in the end if it came later
+   */
+  async #declare(handler: RepeatingHandler, before?: Promise<void>): Promise<void> {
+    await before;
     const { queue, options } = handler;
     if (options.repeat) await this.#calls.put(queue, CODE_SCHEDULE, await this.#recordOf(handler));
     else await this.#calls.remove(queue, CODE_SCHEDULE, false);

@@ -1,7 +1,13 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import type { Type } from '@nestjs/common';
-import { DelayQueueConsumer, DelayQueueHealth, DelayQueueRegistry, ShardCountError } from '../../../lib/index.js';
-import type { DelayedJob, ScheduleSnapshot } from '../../../lib/index.js';
+import {
+  defineQueue,
+  DelayQueueConsumer,
+  DelayQueueHealth,
+  DelayQueueRegistry,
+  ShardCountError,
+} from '../../../lib/index.js';
+import type { DelayedJob, ScheduleSnapshot, StandardSchema } from '../../../lib/index.js';
 import { shardOf } from '../../../lib/shards/shard-hash.js';
 import { scheduleKeys, ShardKeys } from '../../../lib/redis/keys.js';
 import { ShardStore } from '../../../lib/redis/shard-store.js';
@@ -206,6 +212,34 @@ describe('recurring jobs on Redis', () => {
     });
     for (const job of await pulled) await job.complete();
     await producer.unschedule(queue, 's');
+  });
+
+  it('are as the handler declares that was registered last, also where an earlier one is still being declared', async () => {
+    const { app, producer } = await here.start();
+    const registry = app.get(DelayQueueRegistry);
+    let release = () => {};
+    const gate = new Promise<void>((resolve) => (release = resolve));
+    const asked = jest.fn();
+    const validate = async (value: unknown) => {
+      asked();
+      if (value === 'first') await gate;
+      return { value: value as string };
+    };
+    const schema: StandardSchema<string> = { '~standard': { version: 1, vendor: 'test', validate } };
+    const queue = defineQueue('declared-twice', { schema });
+    const declare = (payload: string) =>
+      registry.register(queue, () => undefined, { repeat: { every: '1h', payload } });
+    declare('first');
+    await eventually(() => expect(asked).toHaveBeenCalled());
+    void registry.unregister(queue);
+    declare('second');
+    const payload = async () => (await producer.listSchedules(queue)).schedules[0]?.payload;
+    // Time enough for the second one to go ahead, if it were not to wait.
+    for (let n = 0; n < 20; n++) await payload();
+    release();
+    await eventually(async () => expect(await payload()).toBe('second'));
+    for (let n = 0; n < 20; n++) expect(await payload()).toBe('second');
+    await producer.unschedule(queue, '@code');
   });
 
   it('that two processes declare differently at one boot are as one of them says, and nothing of the other one stands', async () => {
