@@ -83,6 +83,11 @@ export class Session {
     return this.#sequence > 0;
   }
 
+  /** Whether the last call took effect is not known. */
+  get isInDoubt(): boolean {
+    return this.#inDoubt;
+  }
+
   /** No call that it sent can still take effect, so Redis may forget it. */
   get isSettled(): boolean {
     return !this.#busy && !this.#inDoubt && !this.expectsCopies;

@@ -58,6 +58,11 @@ export class ShardWorker implements IsolationMember, SlotUser {
   #stopped: Promise<void> | undefined;
   #drainUntil = Infinity;
   #handingBack = false;
+  /**
+   * Monotonic ms. Until then a worker that stops asks what a claim has brought whose answer was lost: these jobs are handed back, and would
+   * wait for the end of their lease. No longer, because nobody wants to wait for a Redis that is away to shut down.
+   */
+  #askUntil = Infinity;
   readonly #wait = new BoundedWait();
   readonly #rest: Rest;
 
@@ -134,6 +139,7 @@ export class ShardWorker implements IsolationMember, SlotUser {
       this.#handingBack = true;
       return this.#wait.end();
     }
+    this.#askUntil = performance.now() + this.deps.commandTimeoutMs;
     this.occupancy.leave();
     const { jobs } = this;
     const { batches } = jobs.executor;
@@ -236,7 +242,9 @@ export class ShardWorker implements IsolationMember, SlotUser {
     const ask = this.next.sent(request, sentAt);
     let reply: StepReply | undefined;
     try {
-      const isVain = () => this.#closed || (this.#stopping && request.settle.ended.length === 0);
+      const asks = request.limit + request.quarantineLimit > 0;
+      const mayHaveBrought = () => asks && session.isInDoubt && performance.now() < this.#askUntil;
+      const isVain = () => this.#closed || (this.#stopping && request.settle.ended.length === 0 && !mayHaveBrought());
       const tell = (error: unknown) => void (this.#stopping || this.#faults.failed(error));
       reply = await this.deps.store.step(session, this.#name, request, isVain, tell);
     } catch (error) {
