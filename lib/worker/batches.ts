@@ -121,16 +121,25 @@ export class Batches {
     private readonly hooks: BatchHooks,
   ) {}
 
-  /** Jobs that may be claimed when `held` are: a batch that runs has taken its whole slot, however few it holds. */
-  free(held: number): number {
-    const waiting = held - this.#batchOf.size;
-    return this.settings.size * (this.hooks.concurrency() - this.running) - waiting;
+  /** Slots that are taken when `held` jobs are here, or may come. */
+  slots(held: number): number {
+    return this.running + Math.ceil(this.#outside(held) / this.settings.size);
   }
 
-  /** Jobs that one claim should ask for at most: whole batches, about half of the slots. */
-  claimSize(): number {
+  /** Jobs that may be claimed for so many slots when `held` are: a batch that runs has taken its whole slot, however few it holds. */
+  free(slots: number, held: number): number {
+    return this.settings.size * (slots - this.running) - this.#outside(held);
+  }
+
+  /** Of these jobs those that no batch has that runs. What has lost its lease is not held any more, and may still be in one. */
+  #outside(held: number): number {
+    return Math.max(0, held - this.#batchOf.size);
+  }
+
+  /** Jobs that one claim should ask for at most: whole batches, about half of these slots. */
+  claimSize(slots: number): number {
     const { size } = this.settings;
-    const half = Math.min(STEP_MAX_JOBS, Math.ceil((size * this.hooks.concurrency()) / 2));
+    const half = Math.min(STEP_MAX_JOBS, Math.ceil((size * slots) / 2));
     return Math.max(size, half - (half % size));
   }
 

@@ -65,8 +65,11 @@ export class ClaimedJobs {
         ended: (run, settlement) => this.#end(run, settlement),
         // While all batch slots were busy, this worker was not on the wake-up list. If their jobs were settled early,
         // no step asks for more. So poll now.
-        freed: () => hooks.changed(true),
-        concurrency: () => deps.pool.size,
+        freed: () => {
+          deps.pool.freed();
+          hooks.changed(true);
+        },
+        concurrency: () => this.occupancy.batches,
         started: (run) => this.runs.add(run),
         extend: async (lease, job) => {
           await this.runs.extend(job, parseDuration(lease, 'extend(lease)', LEASE_MS));

@@ -129,7 +129,8 @@ export class NextStep {
   get #free(): number {
     const { batches } = this.jobs.executor;
     const { held, wanted } = this.occupancy;
-    return batches ? batches.free(held) - wanted : this.deps.pool.freeFor(this.worker);
+    const { pool } = this.deps;
+    return batches ? batches.free(pool.batchesFor(this.worker), held) - wanted : pool.freeFor(this.worker);
   }
 
   #look(now: number, isStopping: boolean): StepView {
@@ -144,7 +145,8 @@ export class NextStep {
     view.wanted = wanted;
     view.free = free;
     view.ahead = this.#ahead(isStopping);
-    const size = free + view.ahead > 0 ? (batches ? batches.claimSize() : this.#share(now)) : 0;
+    const size =
+      free + view.ahead > 0 ? (batches ? batches.claimSize(pool.shareOf(this.worker, now)) : this.#share(now)) : 0;
     view.claimSize = Math.min(size, this.#answerSize.most);
     view.slots = pool.size;
     view.looksOnce = pool.looksOnce;

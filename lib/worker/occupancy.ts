@@ -8,6 +8,7 @@ export class Ask implements Reservation {
   mark = 0;
 
   constructor(
+    readonly user: SlotUser,
     readonly slots: number,
     readonly quarantined: boolean,
     readonly at: number,
@@ -41,10 +42,15 @@ export class Occupancy {
     return this.held + this.ending + this.stepsOut === 0;
   }
 
+  /** With `batch`: slots that this shard may fill. */
+  get batches(): number {
+    return this.pool.batchesOf(this.worker);
+  }
+
   /** A step leaves that may bring so many jobs. */
   ask(slots: number, quarantined: boolean, now: number): Ask {
-    const ask = new Ask(slots, quarantined, now);
-    this.pool.reserve(this.worker, ask);
+    const ask = new Ask(this.worker, slots, quarantined, now);
+    this.pool.reserve(ask);
     this.stepsOut++;
     this.wanted += slots;
     // Last: the worker whose job was alone in the process hears of this step from the gate, and may plan one of its own at once.

@@ -6,9 +6,8 @@ import { SlotPool } from './slot-pool.js';
 import { performance } from '../time-and-randomness.js';
 
 /**
- * All that works on one queue in this process: a worker per shard. They share the concurrency of the queue, job by job. Batches
- * are made of jobs of one shard, so of those each shard has its part of the concurrency, at least one: slots that
- * wandered between half-filled batches would leave jobs leased here that another process could run.
+ * All that works on one queue in this process: a worker per shard. They share the concurrency of the queue, job by job, or batch by
+ * batch. Batches are made of jobs of one shard.
  */
 export class QueueWorker {
   readonly queue: string;
@@ -19,7 +18,7 @@ export class QueueWorker {
   /** See `ShardWorker`. */
   onEnded: (() => void) | undefined;
   readonly settings: ShardWorkerDeps['settings'];
-  readonly #pools: readonly SlotPool[];
+  readonly #pool: SlotPool;
   #concurrency: number;
   readonly #workers: ReadonlyMap<string, ShardWorker>;
   readonly #empty = new Set<ShardWorker>();
@@ -33,12 +32,11 @@ export class QueueWorker {
     this.#logger = deps.logger;
     this.#concurrency = deps.settings.concurrency;
     const { batch } = deps.settings;
-    const shared = new SlotPool(this.#concurrency);
-    this.#pools = batch ? stores.map(() => new SlotPool(this.#partOf(stores.length))) : [shared];
+    this.#pool = new SlotPool(this.#concurrency, batch !== undefined);
     this.batchSize = batch?.size ?? 1;
     this.#workers = new Map(
-      stores.map((store, index) => {
-        const worker = new ShardWorker({ ...deps, store, pool: batch ? this.#pools[index]! : shared });
+      stores.map((store) => {
+        const worker = new ShardWorker({ ...deps, store, pool: this.#pool });
         worker.onEmpty = () => this.#foundNothing(worker);
         worker.onEnded = () => this.onEnded?.();
         return [store.keys.due, worker];
@@ -59,7 +57,7 @@ export class QueueWorker {
     const more = concurrency > this.#concurrency;
     if (more && this.#concurrency === 0) this.#restedUntil = performance.now();
     this.#concurrency = concurrency;
-    for (const pool of this.#pools) pool.size = this.#partOf(this.#pools.length);
+    this.#pool.size = concurrency;
     // A shard that asks only now has no answer yet.
     if (more) this.#empty.clear();
     for (const worker of this.#workers.values()) worker.resized(more);
@@ -67,7 +65,7 @@ export class QueueWorker {
 
   /** Nobody waits for its jobs, so no job has to wait for it: it is not woken. */
   set looksOnce(looksOnce: boolean) {
-    for (const pool of this.#pools) pool.looksOnce = looksOnce;
+    this.#pool.looksOnce = looksOnce;
   }
 
   get running(): number {
@@ -135,10 +133,6 @@ export class QueueWorker {
         'What it has not heard of runs again once its lease has ended.',
       { queue: this.queue },
     );
-  }
-
-  #partOf(pools: number): number {
-    return Math.ceil(this.#concurrency / pools);
   }
 
   #sum(valueOf: (worker: ShardWorker) => number): number {

@@ -99,13 +99,17 @@ export class ShardWorker implements IsolationMember, SlotUser {
     return this.occupancy.held - this.jobs.prefetched.size;
   }
 
-  /** Of the whole queue; with `batch` of this shard, in batches. */
+  /** Of the whole queue; with `batch` in batches. */
   get concurrency(): number {
     return this.deps.pool.size;
   }
 
   get zombies(): number {
     return this.jobs.executor.zombies;
+  }
+
+  batchSlots(asked: number): number {
+    return this.jobs.executor.batches!.slots(this.occupancy.held + asked);
   }
 
   wantsJobs(now: number): boolean {

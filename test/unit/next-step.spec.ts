@@ -84,8 +84,9 @@ describe('a step that says that its worker is full', () => {
   const fullAndThenFree = () => {
     const { pool, next, leaves, renewAt } = shard();
     leaves(0).isAnswered(1);
-    const ofOther = { slots: CONCURRENCY, at: 2, held: true };
-    pool.reserve({ wake: () => {}, wantsJobs: () => false }, ofOther);
+    const user = { wake: () => {}, wantsJobs: () => false };
+    const ofOther = { user, slots: CONCURRENCY, at: 2, held: true };
+    pool.reserve(ofOther);
     renewAt(2);
     const first = leaves(2);
     expect(first.request).toMatchObject(full);
