@@ -63,7 +63,11 @@ export class DelayQueueHistory implements OnModuleInit, OnApplicationBootstrap, 
     return this.#reader(instance).minutes(queueNameOf(queue), options);
   }
 
-  /** The processes that are there: host, pid, version, queues, how many slots are busy, and the age of the last claim. */
+  /**
+   * The processes that are there: host, pid, version, queues, how many slots are busy, and the age of the last claim.
+   *
+   * @throws UnknownInstanceError, UnavailableError
+   */
   async processes({ instance }: OfInstance = {}): Promise<LiveProcess[]> {
     return this.#reader(instance).processes();
   }
@@ -71,6 +75,8 @@ export class DelayQueueHistory implements OnModuleInit, OnApplicationBootstrap, 
   /**
    * When the backlog will be gone, and how late jobs will start: from what is due when, and the rate at which the processes
    * start jobs when there is enough to do. Jobs that are enqueued later, retries and processes that come or go are not in it.
+   *
+   * @throws InvalidOptionError, InvalidDelayError, InvalidQueueError, UnknownInstanceError, UnavailableError
    */
   async forecast(queue: QueueRef, { instance, ...options }: ForecastOptions & OfInstance = {}): Promise<Forecast> {
     return new Forecaster(this.#reader(instance), queueNameOf(queue)).forecast(options);

@@ -72,7 +72,7 @@ export class HistoryReader {
       const now = await serverTime(this.context.connection);
       const to = Math.min(draft.to ?? now, now);
       const from = Math.max(draft.from ?? to - DEFAULT_LENGTH_MS, now - KEPT_MS);
-      const found = await this.counts(queue, from, to);
+      const found = await this.#counts(queue, from, to);
       return {
         minutes: found.map(([minute, counts]) => ({ at: new Date(minute * MINUTE_MS), ...described(counts) })),
         total: described(added(found.map(([, counts]) => counts))),
@@ -104,7 +104,11 @@ export class HistoryReader {
   }
 
   /** The minutes of a range that have counts, oldest first. */
-  async counts(queue: string, from: number, to: number): Promise<[minute: number, counts: MinuteCounts][]> {
+  counts(queue: string, from: number, to: number): Promise<[minute: number, counts: MinuteCounts][]> {
+    return this.#reading(`the history of queue "${queue}"`, () => this.#counts(queue, from, to));
+  }
+
+  async #counts(queue: string, from: number, to: number): Promise<[minute: number, counts: MinuteCounts][]> {
     const { connection, options } = this.context;
     const { commands } = connection;
     const first = Math.floor(from / MINUTE_MS);
