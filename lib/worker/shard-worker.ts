@@ -21,6 +21,8 @@ import type { ShardWorkerDeps } from './worker-deps.js';
 /** While no step can leave, leases still end. */
 const LOOK_AT_LEASES_MS = 500;
 const NEVER_SPIN_MS = 5;
+/** So long a worker that stops asks, at most, what a claim has brought whose answer was lost. */
+const LONGEST_DOUBT_MS = 5_000;
 
 /**
  * Works on one shard of a queue: sends the steps that `NextStep` plans, and gives what they bring to `ClaimedJobs`.
@@ -143,7 +145,7 @@ export class ShardWorker implements IsolationMember, SlotUser {
       this.#handingBack = true;
       return this.#wait.end();
     }
-    this.#askUntil = performance.now() + this.deps.commandTimeoutMs;
+    this.#askUntil = performance.now() + Math.min(this.deps.commandTimeoutMs, LONGEST_DOUBT_MS);
     this.occupancy.leave();
     const { jobs } = this;
     const { batches } = jobs.executor;
@@ -247,7 +249,9 @@ export class ShardWorker implements IsolationMember, SlotUser {
     let reply: StepReply | undefined;
     try {
       const asks = request.limit + request.quarantineLimit > 0;
-      const mayHaveBrought = () => asks && session.isInDoubt && performance.now() < this.#askUntil;
+      const { connection } = this.deps.store;
+      const mayHaveBrought = () =>
+        asks && session.isInDoubt && !connection.isInterrupted && performance.now() < this.#askUntil;
       const isVain = () => this.#closed || (this.#stopping && request.settle.ended.length === 0 && !mayHaveBrought());
       const tell = (error: unknown) => void (this.#stopping || this.#faults.failed(error));
       reply = await this.deps.store.step(session, this.#name, request, isVain, tell);

@@ -2,19 +2,29 @@ import type { ClockJump } from './node-clocks.js';
 import type { Member } from './fleet.js';
 import type { ClaimHistory } from './history.js';
 import type { Oracle } from './oracle.js';
+import { queueOf } from './queues.js';
 import type { RunningScript, ScriptRules } from './script-rules.js';
 import type { Simulation } from './simulation.js';
 import { SHARD_KEYS } from './step-arguments.js';
+import type { Concerns } from './witness.js';
 
 /** The script knows whole ms only. */
 const ROUNDING_MS = 2;
 /** How long a process has been well before its last heartbeat counts as one of many. */
 const WELL_FOR_MS = 2_000;
 
+/** Of a jump of a clock: the step that was the first to be done after it. */
+interface Witness {
+  /** Its process could know of the jump. */
+  knows: boolean;
+  /** Length of the log. */
+  readonly notedAt: number;
+}
+
 /** A lease lasts as long as it was given for, and whoever sends heartbeats keeps it. */
 export class LeaseRules implements ScriptRules {
-  /** By shards and jumps of their clocks: whether the process whose step was the first that was done after it could know of it. */
-  readonly #witnesses = new Map<string, Map<ClockJump, boolean>>();
+  /** By shards and jumps of their clocks. */
+  readonly #witnesses = new Map<string, Map<ClockJump, Witness>>();
 
   constructor(
     private readonly simulation: Simulation,
@@ -24,12 +34,12 @@ export class LeaseRules implements ScriptRules {
   /**
    * Excused: the last renewal was lost with the tail of the log; or the first witness of a second jump of the clock is a step of a process that
    * had no answer of this shard when it sent the step, or none from before that jump: what happened to this clock it cannot know, although
-   * the process works elsewhere by then. Then the time of grace becomes longer by half a lease, whoever takes the jobs back after it.
+   * the process works elsewhere by then; or what the first witness had noted was lost with the tail. Then the time of grace becomes longer by half a lease, whoever takes the jobs back after it.
    */
   takenBack(claim: ClaimHistory, id: string, script: RunningScript): void {
     if (claim.isDoubtful) return;
     const witnesses = this.#witnesses.get(script.keys[SHARD_KEYS.due]!);
-    const isUnknown = (jump: ClockJump) => !(witnesses?.get(jump) ?? knows(script, jump));
+    const isUnknown = (jump: ClockJump) => !(witnesses?.get(jump)?.knows ?? knows(script, jump));
     if (script.member && this.#secondJumpsOf(claim).some(isUnknown)) return;
     const hiddenMs = this.#hiddenJumpsMs(claim);
     this.#judgeTooSoon(claim, id, hiddenMs);
@@ -41,10 +51,21 @@ export class LeaseRules implements ScriptRules {
     if (!script.step) return;
     const shard = script.keys[SHARD_KEYS.due]!;
     const jumps = this.simulation.clocks.jumpsOf(shard);
-    const witnesses = this.#witnesses.get(shard) ?? new Map<ClockJump, boolean>();
+    const witnesses = this.#witnesses.get(shard) ?? new Map<ClockJump, Witness>();
     if (witnesses.size === jumps.length) return;
-    for (const jump of jumps) if (!witnesses.has(jump)) witnesses.set(jump, knows(script, jump));
+    const notedAt = this.simulation.server.disk.length;
+    for (const jump of jumps) {
+      if (!witnesses.has(jump)) witnesses.set(jump, { knows: knows(script, jump), notedAt });
+    }
     this.#witnesses.set(shard, witnesses);
+  }
+
+  /** What was noted of a jump is lost, and whoever saw it goes by the new clock. */
+  rolledBack(length: number, concerns: Concerns): void {
+    for (const [due, witnesses] of this.#witnesses) {
+      if (!concerns(queueOf(due), due)) continue;
+      for (const witness of witnesses.values()) if (witness.notedAt > length) witness.knows = false;
+    }
   }
 
   /** Jumps since its renewal, during which the time of grace may have lasted that another one had begun: the last one, or any larger one. */

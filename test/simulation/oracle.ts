@@ -226,6 +226,7 @@ export class Oracle implements ServerWitness {
     if (lost === 0) return;
     this.lastRollbackAt = this.simulation.engine.now;
     this.limits.rolledBack(length, concerns);
+    this.#leases.rolledBack(length, concerns);
     this.sessions.rolledBack(length, concerns);
     for (const job of this.jobs.values()) {
       if (!concerns(job.queue) && !(job.wasMoved && concerns(MOVED))) continue;

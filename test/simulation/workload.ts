@@ -205,6 +205,8 @@ export class Workload {
       const version = this.simulation.oracle.version(id, run.n);
       version.storedAt ??= this.simulation.server.disk.length;
       if (!jobs.some((job) => job.onDuplicate)) this.simulation.acknowledged(process, id, version);
+      // The error does not say whether the job was made, or one was kept that has another payload.
+      if (version.tries === 0 && this.simulation.oracle.job(id).versions.size > 1) version.isSuperseded = true;
     }
   }
 
