@@ -18,8 +18,7 @@
 --         d dead      a reason, b errors, c charge  x expired  -     l release  a due ms, c 1 nothing has begun, 2 and it keeps no place
 --         (errors: the error as JSON. If an attempt failed, a newline and its short line follow, to join those of earlier attempts)
 -- Reply now in us, claim number, head of due or -1, first lease deadline or -1 (only with s), flags (w leader, v isolator, c due jobs may be left,
---       p paused, n nothing of this shard was stored, or that is in doubt, l claims count for limits: nothing is given ahead,
---       f so many jobs run as the queue may run at once: none comes before one ends), processes in idle or -1 (only with i), jobs in quarantine, then five lists: lost ids; ids to abort; claims of which
+--       p paused, n nothing of this shard was stored, or that is in doubt, l claims count for limits: nothing is given ahead, f no more may run before one ends), processes in idle or -1 (only with i), jobs in quarantine, then five lists: lost ids; ids to abort; claims of which
 --       less is left than the caller holds (claim, n, id...); claimed jobs; ids whose outcome gave way to a replacement or a
 --       cancellation. Of a claimed job three texts: `due` or `due attempts`, id, envelope; all of them as one text with \30 in
 --       between, or as a list where a text has that in it itself. Then since when the first one in quarantine is there, or -1. Last: what

@@ -83,9 +83,9 @@ export class Session {
     return this.#sequence > 0;
   }
 
-  /** Whether the last call took effect is not known. */
+  /** Whether the last call took effect is not known, and may be asked. */
   get isInDoubt(): boolean {
-    return this.#inDoubt;
+    return this.#inDoubt && !this.connection.isInterrupted;
   }
 
   /** No call that it sent can still take effect, so Redis may forget it. */

@@ -21,8 +21,6 @@ import type { ShardWorkerDeps } from './worker-deps.js';
 /** While no step can leave, leases still end. */
 const LOOK_AT_LEASES_MS = 500;
 const NEVER_SPIN_MS = 5;
-/** So long a worker that stops asks, at most, what a claim has brought whose answer was lost. */
-const LONGEST_DOUBT_MS = 5_000;
 
 /**
  * Works on one shard of a queue: sends the steps that `NextStep` plans, and gives what they bring to `ClaimedJobs`.
@@ -60,11 +58,6 @@ export class ShardWorker implements IsolationMember, SlotUser {
   #stopped: Promise<void> | undefined;
   #drainUntil = Infinity;
   #handingBack = false;
-  /**
-   * Monotonic ms. Until then a worker that stops asks what a claim has brought whose answer was lost: these jobs are handed back, and would
-   * wait for the end of their lease. No longer, because nobody wants to wait for a Redis that is away to shut down.
-   */
-  #askUntil = Infinity;
   readonly #wait = new BoundedWait();
   readonly #rest: Rest;
 
@@ -145,7 +138,7 @@ export class ShardWorker implements IsolationMember, SlotUser {
       this.#handingBack = true;
       return this.#wait.end();
     }
-    this.#askUntil = performance.now() + Math.min(this.deps.commandTimeoutMs, LONGEST_DOUBT_MS);
+    this.#sessions.stop(this.deps.commandTimeoutMs);
     this.occupancy.leave();
     const { jobs } = this;
     const { batches } = jobs.executor;
@@ -248,11 +241,8 @@ export class ShardWorker implements IsolationMember, SlotUser {
     const ask = this.next.sent(request, sentAt);
     let reply: StepReply | undefined;
     try {
-      const asks = request.limit + request.quarantineLimit > 0;
-      const { connection } = this.deps.store;
-      const mayHaveBrought = () =>
-        asks && session.isInDoubt && !connection.isInterrupted && performance.now() < this.#askUntil;
-      const isVain = () => this.#closed || (this.#stopping && request.settle.ended.length === 0 && !mayHaveBrought());
+      const mustBeHeard = () => request.settle.ended.length > 0 || this.#sessions.mayHaveBrought(session, request);
+      const isVain = () => this.#closed || (this.#stopping && !mustBeHeard());
       const tell = (error: unknown) => void (this.#stopping || this.#faults.failed(error));
       reply = await this.deps.store.step(session, this.#name, request, isVain, tell);
     } catch (error) {

@@ -1,4 +1,9 @@
 import type { Session } from '../redis/session.js';
+import { performance } from '../time-and-randomness.js';
+import type { StepRequest } from './step-request.js';
+
+/** So long a worker that stops asks, at most, what a claim has brought whose answer was lost. */
+const LONGEST_DOUBT_MS = 5_000;
 
 /**
  * The sessions on which the steps of one shard leave: one step is on its way while the jobs of the other run. There are more than two
@@ -6,6 +11,8 @@ import type { Session } from '../redis/session.js';
  */
 export class StepSessions {
   readonly all: Session[];
+  /** Monotonic ms. */
+  #askUntil = Infinity;
 
   constructor(private readonly open: () => Session) {
     this.all = [open(), open()];
@@ -23,5 +30,17 @@ export class StepSessions {
 
   get areBusy(): boolean {
     return this.all.every(({ busy }) => busy);
+  }
+
+  stop(commandTimeoutMs: number): void {
+    this.#askUntil = performance.now() + Math.min(commandTimeoutMs, LONGEST_DOUBT_MS);
+  }
+
+  /**
+   * Whether a worker that stops asks once more what this claim has brought, whose answer was lost: such jobs are handed back, and would wait
+   * for the end of their lease. Not for long, because nobody wants to wait for a Redis that is away to shut down.
+   */
+  mayHaveBrought(session: Session, { limit, quarantineLimit }: StepRequest): boolean {
+    return limit + quarantineLimit > 0 && session.isInDoubt && performance.now() < this.#askUntil;
   }
 }
