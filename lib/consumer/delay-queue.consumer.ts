@@ -78,21 +78,32 @@ export class DelayQueueConsumer {
     queues: Q | readonly Q[],
     options: PullOptions = {},
   ): Promise<ClaimedJob<HandledPayloadOf<Q>>[]> {
+    return this.#pull('pull', queues, options);
+  }
+
+  /** @param call for messages */
+  async #pull<const Q extends QueueRef>(
+    call: string,
+    queues: Q | readonly Q[],
+    options: PullOptions,
+  ): Promise<ClaimedJob<HandledPayloadOf<Q>>[]> {
     const draft: PullDraft = { max: 1, waitMs: 0, autoExtend: true };
-    const rules = readOptions(options, RULES, draft, (option) => `pull({ ${option} })`);
+    const rules = readOptions(options, RULES, draft, (option) =>
+      call === 'take' ? 'take(queue, max)' : `pull({ ${option} })`,
+    );
     const list = (Array.isArray(queues) ? queues : [queues]) as readonly QueueRef[];
-    if (list.length === 0) throw new InvalidOptionError('pull(queues): give at least one queue.');
+    if (list.length === 0) throw new InvalidOptionError(`${call}(queues): give at least one queue.`);
     const runner = this.runner();
     if (runner.draining) {
-      const name = queueNameOf(list[0]!, 'pull(queue)');
-      throw new ClosedError(`pull("${name}"): the application is being closed. Nothing was claimed.`);
+      const name = queueNameOf(list[0]!, `${call}(queue)`);
+      throw new ClosedError(`${call}("${name}"): the application is being closed. Nothing was claimed.`);
     }
-    const sources = [...new Set(list.map((queue) => this.#source(queue, rules)))];
+    const sources = [...new Set(list.map((queue) => this.#source(call, queue, rules)))];
     for (const source of sources) {
       source.use();
       this.#resting.delete(source);
     }
-    const pull = new Pull(sources, rules.max, rules.waitMs, runner.options.commandTimeoutMs);
+    const pull = new Pull(call, sources, rules.max, rules.waitMs, runner.options.commandTimeoutMs);
     // Jobs that it has by then are drained like all others.
     const closing = runner.onDrain(() => pull.end());
     const over = () => {
@@ -111,7 +122,7 @@ export class DelayQueueConsumer {
    * @throws LeaseLostError when there were jobs and all of them lost their leases; also all errors of `pull()`
    */
   async take<const Q extends QueueRef>(queue: Q, max = 1): Promise<HandledPayloadOf<Q>[]> {
-    const jobs = await this.pull(queue, { max });
+    const jobs = await this.#pull('take', queue, { max });
     const endings = await Promise.allSettled(jobs.map((job) => job.completeForSure()));
     const taken: HandledPayloadOf<Q>[] = [];
     const lost: string[] = [];
@@ -136,8 +147,8 @@ export class DelayQueueConsumer {
     );
   }
 
-  #source(queue: QueueRef, { leaseMs, autoExtend }: PullDraft): PullSource {
-    const name = queueNameOf(queue, 'pull(queue)');
+  #source(call: string, queue: QueueRef, { leaseMs, autoExtend }: PullDraft): PullSource {
+    const name = queueNameOf(queue, `${call}(queue)`);
     this.runner().notePull(name);
     const key = `${name}\n${leaseMs}\n${autoExtend}`;
     const known = this.#sources.get(key);
@@ -165,7 +176,7 @@ export class DelayQueueConsumer {
   }
 }
 
-/** One call of `pull()`. */
+/** One call of `pull()` or `take()`. */
 class Pull {
   readonly jobs: Promise<ClaimedJob[]>;
   readonly #claimed: ClaimedJob[][];
@@ -187,6 +198,7 @@ class Pull {
   #fail!: (error: Error) => void;
 
   constructor(
+    private readonly call: string,
     private readonly sources: readonly PullSource[],
     max: number,
     private readonly waitMs: number,
@@ -268,7 +280,7 @@ class Pull {
   #timeOut(): void {
     const silent = this.sources.find((_, index) => !this.#answered.has(index));
     if (silent && !this.#hasJobs) {
-      this.#fail(new UnavailableError(`pull("${silent.queue}"): Redis did not answer.`));
+      this.#fail(new UnavailableError(`${this.call}("${silent.queue}"): Redis did not answer.`));
     }
     this.end();
   }

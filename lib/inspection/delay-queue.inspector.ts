@@ -67,7 +67,7 @@ export class DelayQueueInspector {
 
   /** Counters since the first job. They survive a restart if the jobs do. */
   async totals(queue: QueueRef): Promise<QueueTotals> {
-    return sumTotals((await this.#calls.counts(queueNameOf(queue))).map(({ totals }) => totals));
+    return sumTotals((await this.#calls.counts(queueNameOf(queue), 'totals')).map(({ totals }) => totals));
   }
 
   /** A page of schedules, those first that need more occurrences first. One may come twice when it moves on meanwhile. */
@@ -134,7 +134,7 @@ export class DelayQueueInspector {
     );
     const { delay, resetAttempts, limit, before, reason, spread, group } = rules;
     const chosen = chosenIds(ids, 'requeueDead', rules);
-    const remaining = (await this.#calls.counts(name)).map(({ dead }) => dead);
+    const remaining = (await this.#calls.counts(name, 'requeueDead')).map(({ dead }) => dead);
     const total = Math.min(limit, chosen?.length ?? sum(remaining));
     let requeued = 0;
     for (const [shard, ids] of await this.#calls.byShard('requeueDead', name, chosen, group)) {
@@ -170,7 +170,7 @@ export class DelayQueueInspector {
     );
     const chosen = chosenIds(ids, 'removeDead', rules);
     const name = queueNameOf(queue);
-    const remaining = (await this.#calls.counts(name)).map(({ dead }) => dead);
+    const remaining = (await this.#calls.counts(name, 'removeDead')).map(({ dead }) => dead);
     const shards = await this.#calls.byShard('removeDead', name, chosen, rules.group);
     const { removed, left } = await this.#calls.remove(name, 'x', shards, rules.limit);
     for (const [shard, count] of left) remaining[shard] = count;
@@ -183,7 +183,7 @@ export class DelayQueueInspector {
   }
 
   async resume(queue: QueueRef): Promise<void> {
-    await this.#calls.set(queueNameOf(queue), 'pause', '0');
+    await this.#calls.set(queueNameOf(queue), 'pause', '0', 'resume');
   }
 
   /**
@@ -195,7 +195,7 @@ export class DelayQueueInspector {
   }
 
   async resumePublishing(queue: QueueRef): Promise<void> {
-    await this.#calls.set(queueNameOf(queue), 'pausePublishing', '0');
+    await this.#calls.set(queueNameOf(queue), 'pausePublishing', '0', 'resumePublishing');
   }
 
   /**
@@ -213,7 +213,7 @@ export class DelayQueueInspector {
       (option) => `purge({ ${option} })`,
     );
     let removed = 0;
-    const shards = await this.#calls.counts(name);
+    const shards = await this.#calls.counts(name, 'purge');
     for (const [shard, { delayed, due, dead, completed }] of shards.entries()) {
       const most = { waiting: delayed + due, dead, completed };
       for (const state of PURGED_STATES) {

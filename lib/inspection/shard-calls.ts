@@ -19,13 +19,13 @@ export class ShardCalls {
   constructor(private readonly context: InstanceContext) {}
 
   /** What each shard holds. */
-  async counts(queue: string): Promise<ShardCounts[]> {
-    return (await this.each(queue, 'counts', () => [])).map(parseCounts);
+  async counts(queue: string, call?: string): Promise<ShardCounts[]> {
+    return (await this.each(queue, 'counts', () => [], call)).map(parseCounts);
   }
 
   /** How many jobs of each state a purge of each shard would remove. */
   async purgeable(queue: string): Promise<Record<PurgedState, number>[]> {
-    const counts = await this.counts(queue);
+    const counts = await this.counts(queue, 'purge');
     const stores = this.context.stores(queue);
     try {
       return await Promise.all(
@@ -68,7 +68,7 @@ export class ShardCalls {
 
   /** Removes jobs in one state, in bounded steps: those that schedules have made ahead stay. @returns how many */
   async purge(queue: string, state: PurgedState, shards: Iterable<number>, limit: number): Promise<number> {
-    const counts = state === 'waiting' ? await this.counts(queue) : [];
+    const counts = state === 'waiting' ? await this.counts(queue, 'purge') : [];
     let removed = 0;
     for (const shard of shards) {
       const most = limit - removed;
@@ -121,16 +121,26 @@ export class ShardCalls {
    * Switches a flag of the queue. The last call wins, also when a call that was given up arrives after it. Each shard first gives the call
    * a place in the order of all such calls, for the copy of a call that arrives late looks like a new one.
    */
-  async set(queue: string, script: 'pause' | 'pausePublishing', value: '0' | '1'): Promise<void> {
-    const places = (await this.each(queue, script, () => ['?'])) as string[];
-    await this.each(queue, script, (shard) => [value, places[shard]!]);
+  async set(
+    queue: string,
+    script: 'pause' | 'pausePublishing',
+    value: '0' | '1',
+    call: string = script,
+  ): Promise<void> {
+    const places = (await this.each(queue, script, () => ['?'], call)) as string[];
+    await this.each(queue, script, (shard) => [value, places[shard]!], call);
   }
 
-  /** Calls a script in every shard for which there are arguments. */
+  /**
+   * Calls a script in every shard for which there are arguments.
+   *
+   * @param call what the user called, for messages
+   */
   async each(
     queue: string,
     script: 'counts' | 'list' | 'listGroup' | 'pause' | 'pausePublishing',
     argsOf: (index: number) => (string | number)[] | undefined,
+    call: string = script,
   ): Promise<unknown[]> {
     const calls = this.context.stores(queue).map(async (store, index) => {
       const args = argsOf(index);
@@ -139,7 +149,7 @@ export class ShardCalls {
     try {
       return await Promise.all(calls);
     } catch (error) {
-      throw typedError(error, `${script} of queue "${queue}"`);
+      throw typedError(error, `${call} of queue "${queue}"`);
     }
   }
 }

@@ -27,7 +27,7 @@ export async function limitsFor(
   if (problem === undefined) return [text ?? '', setBy ?? 'c', ofSettings ?? ''];
   // An empty queue is changed by the boot of an application, and whoever works on it sets limits that fit.
   if (conditions === 'e' && setBy !== 'o') return ['', 'c', ''];
-  throw new InvalidOptionError(
-    `reshard("${queue}", { to: ${to} }): ${problem} \`setLimits()\` of the inspector sets higher limits.`,
-  );
+  const call =
+    conditions === 'e' ? `forRoot({ queues: { "${queue}": { shards } } })` : `reshard("${queue}", { to: ${to} })`;
+  throw new InvalidOptionError(`${call}: ${problem} \`setLimits()\` of the inspector sets higher limits.`);
 }

@@ -44,6 +44,49 @@ describe('an instance beneath Nest', () => {
     await pulled!.complete();
   });
 
+  it('names in errors the call that was made', async () => {
+    const away = { connection: 'redis://127.0.0.1:1', connect: 'lazy', commandTimeout: 50 } as const;
+    instance = await startInstance({ options: { ...OPTIONS, ...away } });
+    const { inspector, consumer } = instance;
+    const messages = (...calls: Promise<unknown>[]) =>
+      Promise.all(calls.map((call) => call.catch((error: Error) => error.message)));
+    expect(
+      await messages(
+        inspector.counts('q'),
+        inspector.totals('q'),
+        inspector.requeueDead('q', 'all'),
+        inspector.removeDead('q', 'all'),
+        inspector.purge('q'),
+        inspector.pause('q'),
+        inspector.resume('q'),
+        inspector.pausePublishing('q'),
+        inspector.resumePublishing('q'),
+      ),
+    ).toEqual(
+      [
+        'counts',
+        'totals',
+        'requeueDead',
+        'removeDead',
+        'purge',
+        'pause',
+        'resume',
+        'pausePublishing',
+        'resumePublishing',
+      ].map((call) => expect.stringContaining(` for ${call} of queue "q"`)),
+    );
+    expect(await messages(consumer.take('q'), consumer.pull('q'), consumer.take('q', 0), consumer.take('{'))).toEqual([
+      'take("q"): Redis did not answer.',
+      'pull("q"): Redis did not answer.',
+      'take(queue, max): 0 is not a whole number from 1 to 1000.',
+      expect.stringMatching('^take\\(queue\\): '),
+    ]);
+    await instance.close();
+    expect(await messages(consumer.take('q'))).toEqual([
+      'take("q"): the application is being closed. Nothing was claimed.',
+    ]);
+  });
+
   it('waits for its handlers before it closes', async () => {
     const ended: string[] = [];
     const { producer, context } = await start({

@@ -130,6 +130,15 @@ describe('limits of a queue with shards', () => {
     expect(await inspector.counts(queue)).toMatchObject({ limited: true, due: 10 });
   });
 
+  it('of an operator are too low for the shards of an application that boots, which is told what it gave', async () => {
+    const queue = newQueue();
+    const { inspector } = await looker(queue, 4);
+    await inspector.setLimits(queue, { globalConcurrency: 5 });
+    const boot = here.start({ options: { queues: { [queue]: { shards: 6 } } } });
+    const message = `forRoot({ queues: { "${queue}": { shards } } }): globalConcurrency is 5, and 6 shards share it`;
+    expect(await isRejected(boot, message)).toBeInstanceOf(InvalidOptionError);
+  });
+
   it('are refused when they are lower than the number of shards, which says what to do', async () => {
     const queue = newQueue();
     const low =
