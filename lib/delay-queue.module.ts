@@ -19,7 +19,7 @@ import { noteRoot } from './handlers/decorated-classes.js';
 import { DEFAULT_INSTANCE } from './handlers/on-delayed.decorator.js';
 import { shown } from './job/duration.js';
 import type { Given } from './job/payload-types.js';
-import { boolean, isPlainObject, reading } from './job/option-rules.js';
+import { boolean, isPlainObject, notOptions, reading } from './job/option-rules.js';
 import { isQueueDefinition } from './job/queue-definition.js';
 import type { QueueDefinition } from './job/queue-definition.js';
 import { endsProblem, nameProblem } from './job/queue-name.js';
@@ -115,13 +115,15 @@ export class DelayQueueModule implements OnModuleInit {
         if (useFactory)
           return {
             provide: token,
-            useFactory: async (...args: unknown[]) => returned(await useFactory(...args)),
+            useFactory: async (...args: unknown[]) => returned(await useFactory(...args), 'useFactory'),
             inject,
           };
         return {
           provide: token,
-          useFactory: (factory: DelayQueueOptionsFactory) => {
-            if (typeof factory?.createDelayQueueOptions === 'function') return factory.createDelayQueueOptions();
+          useFactory: async (factory: DelayQueueOptionsFactory) => {
+            if (typeof factory?.createDelayQueueOptions === 'function') {
+              return returned(await factory.createDelayQueueOptions(), 'createDelayQueueOptions()');
+            }
             const given = useExisting ?? useClass;
             const name = typeof given === 'function' ? given.name : shown(given);
             throw new InvalidOptionError(
@@ -195,10 +197,10 @@ export function rootModule(options: Given<DelayQueueRootOptions>, testMethod?: s
 }
 
 /** @throws InvalidOptionError: a `return` that was forgotten would mean the defaults, and a Redis on this machine */
-function returned(options: DelayQueueModuleOptions): DelayQueueModuleOptions {
-  if (options !== undefined) return options;
+function returned(options: DelayQueueModuleOptions, by: string): DelayQueueModuleOptions {
+  if (options !== undefined && options !== null) return readable(options, `forRootAsync(), ${by}`);
   throw new InvalidOptionError(
-    'forRootAsync(): useFactory returned undefined. Return the options; {} means the defaults.',
+    `forRootAsync(): ${by} returned ${shown(options)}. Return the options; {} means the defaults.`,
   );
 }
 
@@ -208,9 +210,7 @@ function readable<Options extends object>(options: Options, where: string): Opti
     () => where,
     () => {
       if (isPlainObject(options)) return { ...(options as Options) };
-      // Text is not shown: a URL may hold a password.
-      const found = typeof options === 'string' ? 'text. Give { connection: url }' : shown(options);
-      throw new InvalidOptionError(`${where}: options must be a plain object, but are ${found}.`);
+      throw notOptions(options, where, typeof options === 'string' ? ' Give { connection: url }.' : '');
     },
   );
 }

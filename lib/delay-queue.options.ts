@@ -4,7 +4,7 @@ import { InvalidOptionError } from './delay-queue.errors.js';
 import type { ContextProvider } from './job/current-job.js';
 import { parseDurability, waitTimeout } from './job/durability.js';
 import type { Durability, ResolvedDurability } from './job/durability.js';
-import { MAX_TIMER_MS, parseDuration, shown } from './job/duration.js';
+import { MAX_TIMER_MS, parseDuration, schemeOnly, shown } from './job/duration.js';
 import type { Duration } from './job/duration.js';
 import { boolean, integer, isPlainObject, oneOf, readOptions } from './job/option-rules.js';
 import type { OptionNaming, OptionRules } from './job/option-rules.js';
@@ -366,7 +366,9 @@ function resolveDeadLetters(value: unknown, naming: OptionNaming): ResolvedModul
 }
 
 function checkPrefix(value: unknown, field: string): string {
-  const problem = nameProblem(value, 64) ?? endsProblem(value as string);
+  // A URL would be in every key, and in the log.
+  const url = typeof value === 'string' && schemeOnly(value);
+  const problem = url ? `${url} is a URL` : (nameProblem(value, 64) ?? endsProblem(value as string));
   if (problem === undefined) return value as string;
   throw new InvalidOptionError(`${field}: ${problem}. Use 1 to 64 printable characters without braces.`);
 }

@@ -194,7 +194,7 @@ function refusal(value: unknown, field: string, problem: string): InvalidDelayEr
 export function shown(value: unknown): string {
   switch (typeof value) {
     case 'string':
-      return value.length > 40 ? `${quoted(value.slice(0, 40))}…` : quoted(value);
+      return schemeOnly(value) ?? (value.length > 40 ? `${quoted(value.slice(0, 40))}…` : quoted(value));
     case 'bigint':
       return 'a BigInt';
     case 'symbol':
@@ -211,6 +211,19 @@ export function shown(value: unknown): string {
     default:
       return String(value);
   }
+}
+
+/** Of a URL that may have a password, and was given where none belongs. @returns undefined for other text */
+export function schemeOnly(text: string): string | undefined {
+  const at = text.indexOf('://');
+  if (at < 0 || !text.includes('@', at)) return undefined;
+  return `"${/[a-z+]*$/i.exec(text.slice(0, at).slice(-40))![0]}://…"`;
+}
+
+/** By default as long as a host may be. Names of masters and paths of sockets are shorter. */
+export function cutShort(given: unknown, most = 253): string {
+  const text = String(given);
+  return text.length > most ? `${text.slice(0, most)}…` : text;
 }
 
 /** As JSON, which leaves C1 controls and line separators as they are: those can break a log line or drive a terminal. */

@@ -42,7 +42,7 @@ function readEach<R>(
   if (!isPlainObject(options)) {
     const known = Object.keys(rules);
     const list = known.length <= MOST_LISTED ? ` Known: ${known.join(', ')}.` : '';
-    throw new InvalidOptionError(`${whole(naming)}: options must be a plain object, but are ${shown(options)}.${list}`);
+    throw notOptions(options, whole(naming), list);
   }
   for (const option of Object.keys(options)) {
     if (!Object.hasOwn(rules, option)) throw unknownOption(option, Object.keys(rules), naming);
@@ -50,6 +50,12 @@ function readEach<R>(
     if (value !== undefined) rules[option]!(resolved, value, naming(option));
   }
   return resolved;
+}
+
+/** Text in the place of all options is not shown: it may be a URL with a password, or that password. */
+export function notOptions(given: unknown, field: string, advice = ''): InvalidOptionError {
+  const found = typeof given === 'string' ? 'text' : shown(given);
+  return new InvalidOptionError(`${field}: options must be a plain object, but are ${found}.${advice}`);
 }
 
 /**

@@ -38,8 +38,7 @@ const NAMES_OF_OTHER_CLIENTS: Readonly<Record<string, string>> = {
 export function checkConnection(value: unknown, field: string): ConnectionOption {
   if (typeof value === 'string') return checkUrl(value, field);
   if (isRedisInstance(value)) {
-    refuseKeyPrefix(value.options, field);
-    refusePorts(value.options, field);
+    refuseWrong(value.options, field);
     return value;
   }
   if (!isPlainObject(value) || 'duplicate' in value) {
@@ -48,7 +47,6 @@ export function checkConnection(value: unknown, field: string): ConnectionOption
         'comes from an environment variable, look whether that is set.',
     );
   }
-  refuseKeyPrefix(value, field);
   for (const [name, advice] of Object.entries(NAMES_OF_OTHER_CLIENTS)) {
     if (name in value) throw new InvalidOptionError(`${field}: ioredis has no option \`${name}\`; ${advice}.`);
   }
@@ -61,7 +59,7 @@ export function checkConnection(value: unknown, field: string): ConnectionOption
       `${field}: with \`sentinels\`, an array of at least one, goes the \`name\` of the master.`,
     );
   }
-  refusePorts(value, field);
+  refuseWrong(value, field);
   return Object.freeze({ ...value });
 }
 
@@ -119,8 +117,7 @@ function checkUrl(value: string, field: string): string {
   }
   // ioredis takes options from the query.
   const options = Object.fromEntries(searchParams);
-  refuseKeyPrefix(options, field);
-  refusePorts(options, field);
+  refuseWrong(options, field);
   return value;
 }
 
@@ -139,8 +136,11 @@ function refuseCutShort(url: string, field: string, instead: string): void {
   );
 }
 
-/** As DNS has it, in at most 253 characters, of which 63 between two dots: a token, which may have dots, is longer. */
-const BARE_HOST = /^(?!-)[a-z\d-]{1,63}(?:\.[a-z\d-]{1,63})*(?::(\d+))?$/i;
+/**
+ * As DNS has it, in at most 253 characters, of which 63 between two dots: a token, which may have dots, is longer. One without a dot
+ * and a port is a password as well as a host, unless it is a usual name of one.
+ */
+const BARE_HOST = /^(?!-)(?=.*[.:]|(?:localhost|redis|valkey)$)[a-z\d-]{1,63}(?:\.[a-z\d-]{1,63})*(?::(\d+))?$/i;
 
 /** Only a bare host and port is quoted: other text may hold a password. */
 function urlMeant(value: string): string {
@@ -178,21 +178,43 @@ function isHostUnset(server: unknown): boolean {
   return isPlainObject(server) && Object.hasOwn(server, 'host') && (server['host'] ?? '') === '';
 }
 
-/** Of a server, of the nodes of a Cluster, and of Sentinels. */
-function refusePorts(options: object, field: string): void {
-  const { port, cluster, sentinels } = options as Readonly<Record<string, unknown>>;
-  refusePort(port, 'connection.port', field);
+/** Also of the nodes of a Cluster, and of Sentinels. */
+function refuseWrong(options: object, field: string): void {
+  refuseKeyPrefix(options, field);
+  const { cluster, sentinels } = options as Readonly<Record<string, unknown>>;
+  refuseServer(options, 'connection', field);
   for (const [name, nodes] of Object.entries({ cluster, sentinels })) {
     if (!Array.isArray(nodes)) continue;
-    for (const [index, node] of nodes.entries()) refusePortOf(node, `connection.${name}[${index}]`, field);
+    for (const [index, node] of nodes.entries()) refuseNode(node, `connection.${name}[${index}]`, field);
   }
 }
 
-function refusePortOf(node: unknown, name: string, field: string): void {
-  if (typeof node === 'number') return refusePort(node, name, field);
-  if (typeof node === 'object' && node !== null) {
-    return refusePort((node as { port?: unknown }).port, `${name}.port`, field);
+/** These go into messages and the log, so none of them may be a URL with its password. */
+const SHOWN = [
+  ['host', /[\s/@]/, 'host, which has no blank, / or @'],
+  ['path', /:\/\//, 'path'],
+  ['name', /:\/\//, 'name'],
+] as const;
+
+function refuseServer(server: object, place: string, field: string): void {
+  const given = server as Readonly<Record<string, unknown>>;
+  for (const [part, wrong, what] of SHOWN) {
+    const value = given[part];
+    if (value && (typeof value !== 'string' || wrong.test(value))) throw misplaced(`${place}.${part}`, what, field);
   }
+  refusePort(given['port'], `${place}.port`, field);
+}
+
+function misplaced(name: string, what: string, field: string): InvalidOptionError {
+  const isNode = name.includes('[');
+  const advice = isNode ? 'Give { host, port }' : '`connection` takes the URL itself, or { host, port, password }';
+  return new InvalidOptionError(`${field}: \`${name}\` is no ${what}. ${advice}.`);
+}
+
+function refuseNode(node: unknown, name: string, field: string): void {
+  if (isObject(node) && !Array.isArray(node)) return refuseServer(node, name, field);
+  // ioredis takes numbers and texts as nodes of a Cluster only, and else passes over them.
+  if (name.startsWith('connection.sentinels')) throw misplaced(name, 'object', field);
   if (typeof node !== 'string' || /^\d+$/.test(node)) return refusePort(node, name, field);
   const url = node.includes('://') ? node : `redis://${node}`;
   refuseCutShort(url, `${field}: \`${name}\``, 'host, port');
@@ -204,7 +226,7 @@ function refusePortOf(node: unknown, name: string, field: string): void {
 function refusePort(port: unknown, name: string, field: string): void {
   if (port === undefined || isPort(port)) return;
   throw new InvalidOptionError(
-    `${field}: \`${name}\` is ${shown(port)}, and a port is a whole number from 1 to 65535. Leave it out for 6379; ` +
+    `${field}: \`${name}\` is ${shownNumber(port)}, and a port is a whole number from 1 to 65535. Leave it out for 6379; ` +
       'if it comes from an environment variable, look whether that is set.',
   );
 }
@@ -235,7 +257,12 @@ function isRedisInstance(value: unknown): value is RedisInstance {
   );
 }
 
-function isObject(value: unknown): boolean {
+/** Text that is no number is not shown: it may be a URL, or a password, in the wrong place. */
+export function shownNumber(value: unknown): string {
+  return typeof value === 'string' && Number.isNaN(Number(value)) ? 'text' : shown(value);
+}
+
+function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
 }
 

@@ -2,6 +2,7 @@ import { isIP, Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { RedisOptions } from 'ioredis';
 import { ConnectionError } from '../delay-queue.errors.js';
+import { cutShort } from '../job/duration.js';
 import { clearTimeout, setTimeout } from '../time-and-randomness.js';
 import type { RedisClient } from './redis.client.js';
 import { isNotPermitted, noCommand, unknownCommand } from './redis.errors.js';
@@ -64,10 +65,10 @@ export function refusalOf(error: unknown, address: string, db: number): Connecti
   return undefined;
 }
 
-/** What the driver says. Of a name with several addresses, such as `localhost`, only the errors of each address say it. */
+/** What the driver says, with a whole host in it. Of a name with several addresses, such as `localhost`, only the errors of each address say it. */
 export function driverMessage({ message, errors }: Error & { readonly errors?: readonly Error[] }): string {
-  if (message !== '' || !errors) return message;
-  return [...new Set(errors.map((error) => error.message))].join('; ');
+  const said = message !== '' || !errors ? message : [...new Set(errors.map((error) => error.message))].join('; ');
+  return cutShort(said, 300);
 }
 
 /** Jobs belong to one database; ioredis tells of a failed SELECT and then goes on with database 0. */

@@ -2,8 +2,10 @@ import type { EventEmitter } from 'node:events';
 import { Cluster, Redis } from 'ioredis';
 import type { ClusterNode, ClusterOptions, RedisOptions } from 'ioredis';
 import { InvalidOptionError } from '../delay-queue.errors.js';
+import { cutShort, quoted } from '../job/duration.js';
 import { isPlainObject } from '../job/option-rules.js';
 import { random } from '../time-and-randomness.js';
+import { shownNumber } from './connection-option.js';
 import type { ConnectionOption } from './connection-option.js';
 import { slotOf } from './keys.js';
 import { MEMORY_SCHEME, MemoryClient } from './memory.client.js';
@@ -75,7 +77,7 @@ export function createClient(connection: ConnectionOption, instance: string, rol
   if (typeof connection === 'string') {
     if (connection.startsWith(MEMORY_SCHEME)) return new MemoryClient(connection, instance) as unknown as RedisClient;
     refuseDatabase(pathOf(connection));
-    refuseDatabase(new URL(connection).searchParams.get('db'));
+    refuseDatabase(new URL(connection).searchParams.get('db') ?? undefined);
     const client = new Redis(connection, settings(name));
     // In ioredis the query of a URL overrides the options given with it.
     Object.assign(client.options, settings(name));
@@ -186,13 +188,13 @@ export function databaseOf(client: RedisClient): number {
     const asked = [redisOptions, ...startupNodes].map(databaseAskedFor).find((db) => db !== undefined);
     if (asked !== undefined && asked !== '0') {
       throw new InvalidOptionError(
-        `forRoot({ connection }): a Cluster has database 0 only, and ${asked} is asked for.`,
+        `forRoot({ connection }): a Cluster has database 0 only, and ${shownNumber(asked)} is asked for.`,
       );
     }
     return 0;
   }
   const { db = 0 } = client.options as RedisOptions;
-  if (!Number.isInteger(db) || db < 0) throw new InvalidOptionError(noNumber(String(db)));
+  refuseDatabase(db);
   return db;
 }
 
@@ -207,13 +209,12 @@ function pathOf(url: string): string | undefined {
   return new URL(url).pathname.slice(1) || undefined;
 }
 
-function noNumber(db: string): string {
-  return `forRoot({ connection }): ${JSON.stringify(db)} is no database. Give its number, as in redis://host:6379/2.`;
-}
-
 /** The driver reads as much of a number as it finds. */
 function refuseDatabase(db: string | number | null | undefined): void {
-  if (db !== undefined && db !== null && !/^\d+$/.test(String(db))) throw new InvalidOptionError(noNumber(String(db)));
+  if (db === undefined || /^\d+$/.test(String(db))) return;
+  throw new InvalidOptionError(
+    `forRoot({ connection }): ${shownNumber(db)} is no database. Give its number, as in redis://host:6379/2.`,
+  );
 }
 
 /** Where a client connects to, for messages: never with credentials. */
@@ -221,10 +222,10 @@ export function addressOf(client: RedisClient): string {
   const options = client.options as RedisOptions & { sentinels?: { host?: string; port?: number }[]; name?: string };
   if ('isCluster' in client && client.isCluster) return 'the Redis Cluster';
   if (options.sentinels?.length) {
-    const first = options.sentinels[0]!;
-    return `master "${options.name}" of the Sentinels at ${first.host}:${first.port}`;
+    const { host = 'localhost', port = 26_379 } = options.sentinels[0]!;
+    return `master ${quoted(cutShort(options.name))} of the Sentinels at ${cutShort(host)}:${port}`;
   }
-  return options.path ?? `${options.host}:${options.port}`;
+  return options.path ? cutShort(options.path) : `${cutShort(options.host)}:${options.port}`;
 }
 
 /** The same with the database, where the server has several: what two processes must have in common to share their queues. */

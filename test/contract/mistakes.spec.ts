@@ -208,6 +208,26 @@ const MODULE: Mistake[] = [
     says: 'text without a scheme instead of a redis://, rediss:// or memory:// URL. Write redis://host:6379.',
   },
   {
+    mistake: 'a URL as the host of a connection',
+    make: (me) => me.start({}, { connection: { host: 'redis://me:geheim@redis' } }),
+    says: 'forRoot({ connection }): `connection.host` is no host, which has no blank, / or @. `connection` takes the URL itself, or { host, port, password }.',
+  },
+  {
+    mistake: 'Sentinels that are no objects',
+    make: (me) => me.start({}, { connection: { sentinels: ['redis://redis:26379'], name: 'jobs' } as object }),
+    says: 'forRoot({ connection }): `connection.sentinels[0]` is no object. Give { host, port }.',
+  },
+  ...(
+    [
+      ['as the number of a database', { db: 'geheim' }],
+      ['as the database in a URL', 'redis://redis/geheim'],
+    ] as const
+  ).map(([what, connection]) => ({
+    mistake: `text ${what}`,
+    make: (me: Beginner) => me.start({}, { connection: connection as ConnectionOption }),
+    says: 'forRoot({ connection }): text is no database. Give its number, as in redis://host:6379/2.',
+  })),
+  {
     mistake: 'a connection that is empty',
     make: (me) => me.start({}, { connection: '' }),
     says: 'forRoot({ connection }): an empty text instead of a redis://, rediss:// or memory:// URL. If it comes from an environment variable, look whether that is set.',
@@ -886,6 +906,27 @@ const FURTHER: Mistake[] = [
     mistake: 'a factory that forgets its return',
     make: (me) => me.boot({ imports: [DelayQueueModule.forRootAsync({ useFactory: () => undefined as never })] }),
     says: 'forRootAsync(): useFactory returned undefined. Return the options; {} means the defaults.',
+  },
+  {
+    mistake: 'a factory that returns null',
+    make: (me) => me.boot({ imports: [DelayQueueModule.forRootAsync({ useFactory: () => null as never })] }),
+    says: 'forRootAsync(): useFactory returned null. Return the options; {} means the defaults.',
+  },
+  {
+    mistake: 'a class for the options that returns null',
+    make: (me) => {
+      class Settings {
+        createDelayQueueOptions = () => null as never;
+      }
+      return me.boot({ imports: [DelayQueueModule.forRootAsync({ useClass: Settings })] });
+    },
+    says: 'forRootAsync(): createDelayQueueOptions() returned null. Return the options; {} means the defaults.',
+  },
+  {
+    mistake: 'a factory that returns the URL',
+    make: (me) =>
+      me.boot({ imports: [DelayQueueModule.forRootAsync({ useFactory: () => 'redis://:geheim@redis' as never })] }),
+    says: 'forRootAsync(), useFactory: options must be a plain object, but are text. Give { connection: url }.',
   },
   {
     mistake: '@InjectQueue of an import that goes in a circle',

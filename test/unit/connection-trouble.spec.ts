@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { expect, it } from '@jest/globals';
 import { driverMessage, examine } from '../../lib/redis/connection-trouble.js';
+import { createClient, databaseOf, locationOf } from '../../lib/redis/redis.client.js';
 import type { RedisClient } from '../../lib/redis/redis.client.js';
 
 /** As much of the driver as the look at a server reads. */
@@ -43,4 +44,40 @@ it('an error of the driver is told in its words, and one that several addresses 
   expect(driverMessage(new Error('read ECONNRESET'))).toBe('read ECONNRESET');
   const same = [new Error('connect ETIMEDOUT'), new Error('connect ETIMEDOUT')];
   expect(driverMessage(new AggregateError(same, ''))).toBe('connect ETIMEDOUT');
+});
+
+const ENDLESS = 'x'.repeat(200_000);
+/** As long as the name of a host may be. */
+const LONGEST = `${'x'.repeat(249)}.com`;
+
+it.each([
+  ['a host', { host: LONGEST }, `${LONGEST}:6379, database 0`],
+  ['a URL', `redis://${ENDLESS}:1/2`, `${'x'.repeat(253)}…:1, database 2`],
+  ['a path', { path: `/${ENDLESS}` }, `/${'x'.repeat(252)}…, database 0`],
+  [
+    'the name of a master',
+    { sentinels: [{ host: ENDLESS }], name: `\n${ENDLESS}` },
+    `master "\\n${'x'.repeat(252)}…" of the Sentinels at ${'x'.repeat(253)}…:26379, database 0`,
+  ],
+])('where Redis is has an end, which leaves what can be a host as it is: %s', (_, connection, location) => {
+  expect(locationOf(createClient(connection, 'default', 'test'))).toBe(location);
+});
+
+it('what the driver says has an end, behind a whole host', () => {
+  expect(driverMessage(new Error(`getaddrinfo ENOTFOUND ${LONGEST}`))).toBe(`getaddrinfo ENOTFOUND ${LONGEST}`);
+  expect(driverMessage(new Error(ENDLESS))).toHaveLength(301);
+});
+
+it.each([
+  `redis://h/${ENDLESS}`,
+  `redis://h/${'9'.repeat(200_000)}`,
+  { db: 'secret' },
+  { db: new URL('redis://:secret@h') },
+])('text that is no number of a database is not shown, and no number without end', (connection) => {
+  expect(() => locationOf(createClient(connection as never, 'default', 'test'))).toThrow(/^(?!.*secret).{50,200}$/);
+});
+
+it('a Cluster tells no text that is asked for as its database', () => {
+  const client = createClient({ cluster: ['redis://h:1/secret'] }, 'default', 'test');
+  expect(() => databaseOf(client)).toThrow('a Cluster has database 0 only, and text is asked for.');
 });

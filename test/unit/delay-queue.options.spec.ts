@@ -296,11 +296,95 @@ describe('a connection', () => {
       { password: 'secret', keyPrefix: 'x' },
       { password: 'secret', cluster: [] },
       { url: 'redis://user:secret@localhost' },
+      { host: 'redis://user:secret@localhost' },
+      { host: 'user:secret@localhost' },
+      { host: new URL('redis://user:secret@localhost') },
+      { host: 'localhost', port: 'redis://user:secret@localhost' },
+      { port: 'secret' },
+      { path: 'redis://user:secret@localhost' },
+      { cluster: [{ host: 'redis://user:secret@localhost' }] },
+      { cluster: [{ port: 'secret' }] },
+      { sentinels: [{ host: 'redis://user:secret@localhost' }], name: 'm' },
+      { sentinels: [{ host: 'a' }], name: 'redis://user:secret@localhost' },
+      { sentinels: [{ host: 'a' }, 'redis://user:secret@localhost'], name: 'm' },
+      'redis://localhost?host=user:secret@localhost',
+      { duplicate: () => 1, options: { host: 'redis://user:secret@localhost' } },
+      'secret',
     ]) {
       expect(() => resolve({ connection })).toThrow(InvalidOptionError);
       expect(() => resolve({ connection })).toThrow(/^(?!.*secret)/);
     }
   });
+
+  it('may have every host and path that there is', () => {
+    for (const connection of [
+      { host: '::1' },
+      { host: 'fe80::1%eth0', port: '6379' },
+      { host: 'redis_1.eu-west.example.com.' },
+      { path: '/var/run/redis 7/@redis.sock' },
+      { cluster: ['redis://user:password@a:1', 'b', 7000, { host: '::1' }] },
+      { sentinels: [{ host: '::1', port: 1 }, {}], name: 'the master @ home' },
+    ]) {
+      expect(resolve({ connection }).connection).toEqual(connection);
+    }
+  });
+
+  it.each([
+    [
+      { host: 'a ' },
+      '`connection.host` is no host, which has no blank, / or @. `connection` takes the URL itself, or { host, port, password }.',
+    ],
+    [{ host: ['a'] }, '`connection.host` is no host'],
+    [{ path: 'redis://a' }, '`connection.path` is no path. `connection` takes the URL itself'],
+    [
+      { cluster: [1, { host: 'a/b' }] },
+      '`connection.cluster[1].host` is no host, which has no blank, / or @. Give { host, port }.',
+    ],
+    [{ sentinels: [{}, 26_379], name: 'm' }, '`connection.sentinels[1]` is no object. Give { host, port }.'],
+    [{ sentinels: [['a', 1]], name: 'm' }, '`connection.sentinels[0]` is no object. Give { host, port }.'],
+    [{ port: 'redis' }, '`connection.port` is text, and a port is a whole number'],
+  ])('is told what it must be: %j', (connection, message) => {
+    expect(() => resolve({ connection })).toThrow(`forRoot({ connection }): ${message}`);
+  });
+
+  it.each(['redis', 'LOCALHOST', 'valkey', 'redis.internal', 'me:6380', '10.0.0.1'])(
+    'is quoted where it is nothing but the name of a host: %s',
+    (connection) => expect(() => resolve({ connection })).toThrow(`Write redis://${connection}.`),
+  );
+
+  it.each(['S3cr3t', 'my-redis', 'redis1'])('is not quoted where it may be a password as well: %s', (connection) =>
+    expect(() => resolve({ connection })).toThrow('Write redis://host:6379.'),
+  );
+});
+
+describe('a URL with a password that is given to another option', () => {
+  const url = 'redis://user:secret@localhost';
+
+  it.each([
+    { prefix: url },
+    { prefix: `${url}{` },
+    { drainTimeout: url },
+    { connect: url },
+    { consume: url },
+    { codec: [{ ...CODEC, name: url }] },
+    { durability: url },
+    { maxPayloadBytes: url },
+    { queues: url },
+    { queues: { a: { lease: `  ${url}` } } },
+    { defaults: { backoff: `secret ${url}` } },
+    { [url]: 1 },
+  ])('is shown up to its scheme: %j', (options) => {
+    expect(() => resolve(options)).toThrow(/"redis:\/\/…"/);
+    expect(() => resolve(options)).toThrow(/^(?!.*secret)/);
+  });
+
+  it.each([url, 'user:secret@localhost', { defaults: url }, { defaults: 'secret' }, { deadLetters: url }])(
+    'or stands in the place of all options, is not shown: %j',
+    (options) => {
+      expect(() => resolve(options)).toThrow('options must be a plain object, but are text.');
+      expect(() => resolve(options)).toThrow(/^(?!.*secret)/);
+    },
+  );
 });
 
 describe('the settings of a handler', () => {
