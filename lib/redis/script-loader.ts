@@ -21,6 +21,17 @@ const MOST_LIMITED = 10_000;
 
 type Call = (...args: (string | number)[]) => Promise<unknown>;
 
+/** What these ask is answered by every queue, so their answers do not tell whether it has groups, priorities or limits. */
+const ASKED_OF_ANY: ReadonlySet<AnyScriptName> = new Set<AnyScriptName>(['groups', 'limit', 'listGroup']);
+
+/** A shard of a queue with groups, priorities or limits. */
+interface LimitedShard {
+  /** The keys that it has besides. */
+  readonly more: readonly string[];
+  /** The number of the call that has told so last. */
+  readonly toldBy: number;
+}
+
 /**
  * The scripts as commands of a client. They are defined with the first call, because their texts depend on the server.
  * Nothing is loaded on the server: ioredis sends EVALSHA and falls back to EVAL.
@@ -28,8 +39,10 @@ type Call = (...args: (string | number)[]) => Promise<unknown>;
 export class ScriptLoader {
   #scripts: Map<ScriptName, Call> | undefined;
   #limitedScripts = new Map<AnyScriptName, Call>();
-  /** By the key of their due jobs the shards of queues with groups, priorities or limits, and the keys that these have besides. */
-  readonly #limited = new Map<string, readonly string[]>();
+  /** Those that are known, by the key of their due jobs. */
+  readonly #limited = new Map<string, LimitedShard>();
+  /** How many calls were sent. */
+  #sent = 0;
   #loading: Promise<void> | undefined;
 
   constructor(
@@ -50,20 +63,43 @@ export class ScriptLoader {
   /**
    * Only after `load()`. Each shard is for one of the two builds of the scripts, and refuses the other one before anything is
    * changed: then it is called again. So a queue that uses no limits costs nothing more, and another one a round trip once.
+   *
+   * A refusal says what the shard is, so the repeat goes by it and not by what is known of the shard: that may come from an answer
+   * to another call, of before. A call is repeated as often as it is refused, because each refusal tells of a change since the last one.
    */
   async call(script: AnyScriptName, keys: readonly string[], session: string, args: (string | number)[]) {
     const due = keys[0]!;
-    const isLimited = !isPlain(script) || this.#limited.has(due);
-    try {
-      return await (isLimited
-        ? this.#callLimited(script, keys, session, args)
-        : this.#callPlain(script, keys, session, args));
-    } catch (error) {
-      if (!isPlain(script) || !wantsOtherBuild(error, isLimited)) throw error;
-      if (!isLimited) return this.#callLimited(script, keys, session, args);
-      this.#limited.delete(due);
-      return this.#callPlain(script, keys, session, args);
+    let isLimited = !isPlain(script) || this.#limited.has(due);
+    for (;;) {
+      const number = ++this.#sent;
+      try {
+        if (!isLimited) return await this.#callPlain(script as ScriptName, keys, session, args);
+        const answer = await this.#callLimited(script, keys, session, args);
+        if (!ASKED_OF_ANY.has(script)) this.#isLimited(keys, number);
+        return answer;
+      } catch (error) {
+        if (!isPlain(script) || !wantsOtherBuild(error, isLimited)) throw error;
+        if (isLimited) this.#hasNoLimits(due, number);
+        else this.#isLimited(keys, number);
+        isLimited = !isLimited;
+      }
     }
+  }
+
+  /** @param number of the call that tells so */
+  #isLimited(keys: readonly string[], number: number): void {
+    const due = keys[0]!;
+    const known = this.#limited.get(due);
+    // Anew, so that the one that was called longest ago is the first.
+    this.#limited.delete(due);
+    this.#limited.set(due, { more: known?.more ?? moreKeys(keys), toldBy: Math.max(number, known?.toldBy ?? 0) });
+    if (this.#limited.size > MOST_LIMITED) this.#limited.delete(this.#limited.keys().next().value!);
+  }
+
+  /** Unless a call that was sent later has told otherwise: on a Cluster, or where a script was missing, answers may come in another order. */
+  #hasNoLimits(due: string, number: number): void {
+    const known = this.#limited.get(due);
+    if (known && known.toldBy < number) this.#limited.delete(due);
   }
 
   #callPlain(
@@ -79,12 +115,7 @@ export class ScriptLoader {
   }
 
   #callLimited(script: AnyScriptName, keys: readonly string[], session: string, args: (string | number)[]) {
-    const due = keys[0]!;
-    const more = this.#limited.get(due) ?? [...scheduleKeys(keys), ...limitKeys(due)];
-    // Anew, so that the one that was called longest ago is the first.
-    this.#limited.delete(due);
-    this.#limited.set(due, more);
-    if (this.#limited.size > MOST_LIMITED) this.#limited.delete(this.#limited.keys().next().value!);
+    const more = this.#limited.get(keys[0]!)?.more ?? moreKeys(keys);
     return this.#limitedScripts.get(script)!(...keys, session, ...more, ...args);
   }
 
@@ -136,4 +167,8 @@ export class ScriptLoader {
       if (!(error as Error).message.startsWith('NOSCRIPT')) throw error;
     }
   }
+}
+
+function moreKeys(keys: readonly string[]): readonly string[] {
+  return [...scheduleKeys(keys), ...limitKeys(keys[0]!)];
 }

@@ -1,6 +1,8 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { baseOf, placeOf } from '../../lib/job/place.js';
+import { parseCounts } from '../../lib/redis/counts.protocol.js';
 import { enqueueArgs } from '../../lib/redis/enqueue.protocol.js';
+import type { AnyScriptName } from '../../lib/lua/scripts.js';
 import { TestSession } from './peer.js';
 import type { Ask, Ending, Peer } from './peer.js';
 import type { Settlement } from '../../lib/worker/settlement.js';
@@ -48,6 +50,22 @@ it('the answer to jobs that are refused while publishing is paused has one word 
   const items = ['b', 'c', 'd'].map((id) => ({ id, spec: 'ka1', content: '\n1', place: placeOf('g', 0)! }));
   const answer = (await new TestSession(shard).call('place', enqueueArgs(items))) as string;
   expect(answer.replace(/^\d+/, 'now')).toBe('now b - 0 =2');
+});
+
+it('a call is answered that is on its way while the queue gets its first limit and its groups are asked for', async () => {
+  const run = (script: AnyScriptName, ...args: (string | number)[]) =>
+    shard.run(script, shard.keys.session('none'), args);
+  const asked = { groups: () => run('groups', '', 50), limits: () => run('limit', '?', 'c') };
+  // The server knows all scripts of these, or it would run them in another order than they are sent.
+  await Promise.all([asked.groups(), run('counts')]);
+  await limit('count:1');
+  await run('counts');
+  for (const ask of Object.values(asked)) {
+    shard = here.fresh();
+    await shard.fill('A');
+    const [, counts] = await Promise.all([ask(), run('counts'), limit('count:1'), run('counts')]);
+    expect(parseCounts(counts)).toMatchObject({ due: 1 });
+  }
 });
 
 describe('a job that was claimed and did not begin', () => {
