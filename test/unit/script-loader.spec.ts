@@ -113,10 +113,9 @@ describe('which of the two builds of a script a shard is called with', () => {
 
   it('is not the other one for any other error', async () => {
     const { call, builds, answer } = await calling();
-    const counts = call('counts');
-    const refused = expect(counts).rejects.toThrow('rates');
+    const counts = call('counts').catch((error: Error) => error.message);
     await answer(0, 'DQLAYOUT unknown features "rates" are needed at dq:{jobs}:meta');
-    await refused;
+    expect(await counts).toContain('rates');
     expect(builds()).toEqual(['plain']);
   });
 });
