@@ -6,6 +6,7 @@ import { integer, readOptions } from '../job/option-rules.js';
 import type { OptionRules } from '../job/option-rules.js';
 import { InvalidOptionError } from '../delay-queue.errors.js';
 import { typedError } from '../redis/redis.errors.js';
+import { askLimits, spreadLimits } from '../shards/spread-limits.js';
 
 /** The limits that hold, and who set them. */
 export interface StoredLimits {
@@ -55,10 +56,9 @@ export class LimitCalls {
   ) {}
 
   async set(limits: QueueLimits | 'config' | undefined): Promise<void> {
-    const args = [await this.checked(limits), limits === 'config' ? 'r' : 'o'];
-    const { stores } = this;
-    // All shards have the same text, and each takes its share. If some fail, the call does: repeat it.
-    await Promise.all(stores.map((_, shard) => this.#call(shard, 'limit', 'setLimits', args)));
+    const text = await this.checked(limits);
+    // All shards have the same text, and each takes its share.
+    await this.#typed('setLimits', spreadLimits(this.stores, text, limits === 'config' ? 'r' : 'o'));
   }
 
   /**
@@ -75,10 +75,9 @@ export class LimitCalls {
   }
 
   async read(): Promise<StoredLimits> {
-    const answer = await this.#call(0, 'limit', 'limits', ['?', 'c']);
-    const [, text, by, ofSettings = ''] = answer as [string, string, string, string?];
-    const limits = parseLimits(text);
-    return by === 'o' ? { limits, setBy: 'operator', config: parseLimits(ofSettings) } : { limits, setBy: 'config' };
+    const { holding, setBy, ofSettings } = await this.#typed('limits', askLimits(this.stores[0]!));
+    const limits = parseLimits(holding);
+    return setBy === 'o' ? { limits, setBy: 'operator', config: parseLimits(ofSettings) } : { limits, setBy: 'config' };
   }
 
   /** One shard after the other. */
@@ -87,7 +86,7 @@ export class LimitCalls {
     const { limit, shard, from } = readOptions(options, GROUPS_RULES, draft, (option) => `groups({ ${option} })`);
     const shards = this.stores.length;
     if (shard >= shards) return { groups: [] };
-    const answer = await this.#call(shard, 'groups', 'groups', [from, limit]);
+    const answer = await this.#typed('groups', this.stores[shard]!.call('groups', [from, limit]));
     const [next, ...rows] = answer as [string, ...(readonly [string, number, number, number, number, string])[]];
     const groups = rows.map(([, waiting, due, running, until, head]) => ({
       group: nameIn(head),
@@ -112,14 +111,9 @@ export class LimitCalls {
     return this.context.stores(this.queue);
   }
 
-  async #call(
-    shard: number,
-    script: 'limit' | 'groups',
-    what: string,
-    args: readonly (string | number)[],
-  ): Promise<unknown> {
+  async #typed<T>(what: string, call: Promise<T>): Promise<T> {
     try {
-      return await this.stores[shard]!.call(script, [...args]);
+      return await call;
     } catch (error) {
       throw typedError(error, `${what} of queue "${this.queue}"`);
     }

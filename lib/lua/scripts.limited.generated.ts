@@ -933,31 +933,58 @@ return tonumber(score) % 1 == 0 or is_long(score)
 end`, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, PARTS.wakeForNewHead, `adopts = true
-local asked, by = ARGV[1], ARGV[2]
-local refused, before, setBy, needs, leader, paused, wokenAt, ofSettings =
-read_meta(false, 'limits', 'limitsBy', 'needs', 'leader', 'paused', 'wokenAt', 'limitsOfSettings')
+local asked, by, read = ARGV[1], ARGV[2], whole(ARGV[3])
+local refused, before, setBy, needs, leader, paused, wokenAt, ofSettings, revision =
+read_meta(false, 'limits', 'limitsBy', 'needs', 'leader', 'paused', 'wokenAt', 'limitsOfSettings', 'limitsRevision')
 if refused then return refused end
-before, setBy = before or '', setBy or 'c'
-if asked == '?' then return { is_limited(needs) and 'u' or 'n', before, setBy, ofSettings or '' } end
-if by == 'c' and setBy == 'o' then
-call('HSET', META, 'limitsOfSettings', asked)
-return { before == asked and 'u' or 'k', before, setBy }
+before, setBy, ofSettings, revision = before or '', setBy or 'c', ofSettings or '', whole(revision) or 0
+local function answer(outcome, holds)
+return { outcome, before, setBy, ofSettings, exact(revision), holds }
 end
-if by == 'r' then
-if setBy == 'c' then return { 'u', before, setBy } end
-asked, by = ofSettings or '', 'c'
-elseif by == 'o' and setBy == 'c' then
-ofSettings = before
+local function next_revision()
+return math.max(TIME[1] * 1000000 + TIME[2], revision + 1, (asked == '?' and read or 0) + 1)
+end
+if asked == '?' then
+if not is_limited(needs) then return answer('n', before) end
+if read and revision < read then
+revision = next_revision()
+call('HSET', META, 'limitsRevision', exact(revision))
+end
+return answer('u', before)
+end
+if by == 't' then
+if read <= revision then return answer('u', before) end
+elseif read and read ~= revision then
+return answer('c', before)
+end
+if by == 'c' and setBy == 'o' then
+if ofSettings ~= asked or revision == 0 then revision = next_revision() end
+ofSettings = asked
+call('HSET', META, 'limitsOfSettings', asked, 'limitsRevision', exact(revision))
+return answer(before == asked and 'u' or 'k', before)
 end
 check_groups()
 if by == 'w' then
 begin_groups(needs)
-return { 'u', before, setBy }
+return answer('u', before)
 end
+local former = ofSettings
+if by == 'r' then
+asked, by = setBy == 'c' and before or ofSettings, 'c'
+elseif by == 'o' and setBy == 'c' then
+ofSettings = before
+end
+if not is_limited(needs) and asked == '' and by ~= 't' then return answer('n', '') end
 local head = is_limited(needs) and moment() or nil
-if not is_limited(needs) and asked == '' then return { 'u', '', 'c' } end
 begin_groups(needs)
-call('HSET', META, 'limits', asked, 'limitsBy', by, 'limitsOfSettings', by == 'c' and asked or ofSettings or '')
+if by == 't' then
+by, ofSettings, revision = ARGV[4], ARGV[5], read
+else
+if by == 'c' then ofSettings = asked end
+if before ~= asked or setBy ~= by or ofSettings ~= former or revision == 0 then revision = next_revision() end
+end
+setBy = by
+call('HSET', META, 'limits', asked, 'limitsBy', by, 'limitsOfSettings', ofSettings, 'limitsRevision', exact(revision))
 limits = nil
 read_limits()
 if before ~= asked then
@@ -975,7 +1002,7 @@ end
 end
 mark_changed()
 wake_for_new_head(head, leader, paused, wokenAt)
-return { before == asked and 'u' or 's', before, by }`),
+return answer(before == asked and 'u' or 's', asked)`),
   listGroup: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, PARTS.digits, PARTS.timeAt, `local enqueued
 local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
 local function exact(n)
@@ -2840,7 +2867,7 @@ local limits`, LIMITED.beginGroups, LIMITED.checkGroups, `local refused, needs =
 if refused then return refused end
 check_groups()
 begin_groups(needs)
-call('HSET', META, 'limits', ARGV[2], 'limitsBy', ARGV[3], 'limitsOfSettings', ARGV[4])
+call('HSET', META, 'limits', ARGV[2], 'limitsBy', ARGV[3], 'limitsOfSettings', ARGV[4], 'limitsRevision', ARGV[5])
 return 'OK'`),
   tick: joined(LIMITED.part7, PARTS.madeBy, `local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)

@@ -16,18 +16,30 @@ export async function limitsFor(
   to: number,
   olds: readonly ShardMarks[],
   conditions: string,
-): Promise<readonly [text: string, setBy: string, ofSettings: string] | undefined> {
-  const metas = await Promise.all(olds.map((tag) => tag.meta(['needs', 'limits', 'limitsBy', 'limitsOfSettings'])));
+): Promise<readonly [text: string, setBy: string, ofSettings: string, revision: string] | undefined> {
+  const metas = await Promise.all(
+    olds.map((tag) => tag.meta(['needs', 'limits', 'limitsBy', 'limitsOfSettings', 'limitsRevision'])),
+  );
   const limited = metas.filter(([needs]) => hasGroupsWord(needs));
   if (limited.length === 0) return undefined;
+  // A call that broke off has not reached all shards. One that its library set without a revision is older than any.
+  const revisions = limited.map(([, , , , revision]) => revisionIn(revision));
+  const newest = Math.max(...revisions);
+  const latest = limited.filter((_, n) => revisions[n] === newest);
   // What an operator has said holds, also that there are none.
-  const said = limited.find(([, , by]) => by === 'o') ?? limited.find(([, found]) => found);
+  const said = latest.find(([, , by]) => by === 'o') ?? latest.find(([, found]) => found);
   const [, text, setBy, ofSettings] = said ?? [];
+  const revision = String(newest);
   const problem = shareProblem(parseLimits(text ?? '') ?? {}, to);
-  if (problem === undefined) return [text ?? '', setBy ?? 'c', ofSettings ?? ''];
+  if (problem === undefined) return [text ?? '', setBy ?? 'c', ofSettings ?? '', revision];
   // An empty queue is changed by the boot of an application, and whoever works on it sets limits that fit.
-  if (conditions === 'e' && setBy !== 'o') return ['', 'c', ''];
+  if (conditions === 'e' && setBy !== 'o') return ['', 'c', '', revision];
   const call =
     conditions === 'e' ? `forRoot({ queues: { "${queue}": { shards } } })` : `reshard("${queue}", { to: ${to} })`;
   throw new InvalidOptionError(`${call}: ${problem} \`setLimits()\` of the inspector sets higher limits.`);
+}
+
+/** Junk is none. */
+function revisionIn(text: string | null | undefined): number {
+  return /^\d{1,16}$/.test(text ?? '') ? Number(text) : 0;
 }

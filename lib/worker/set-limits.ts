@@ -3,6 +3,8 @@ import { limitsText, parseLimits } from '../job/queue-limits.js';
 import type { ResolvedLimits } from '../job/queue-limits.js';
 import { limitsSentence } from '../job/shown-limits.js';
 import { isTransient } from '../redis/redis.errors.js';
+import { spreadLimits } from '../shards/spread-limits.js';
+import type { LimitsAnswer } from '../shards/spread-limits.js';
 import type { ShardStore } from '../redis/shard-store.js';
 import { sleep } from '../time-and-randomness.js';
 
@@ -23,10 +25,8 @@ export async function setLimits(
   const { queue } = stores[0]!;
   while (!isOver()) {
     try {
-      const answers = await Promise.all(stores.map((store) => store.call('limit', [text, 'c'])));
-      for (const line of new Set((answers as [string, string][]).map((answer) => changeOf(queue, text, answer)))) {
-        if (line !== undefined) logger.warn(line);
-      }
+      const line = changeOf(queue, text, await spreadLimits(stores, text, 'c'));
+      if (line !== undefined) logger.warn(line);
       return;
     } catch (error) {
       if (!isTransient(error)) {
@@ -38,8 +38,8 @@ export async function setLimits(
   }
 }
 
-/** @returns what is to be said of the answer of one shard */
-function changeOf(queue: string, text: string, [outcome, before]: [string, string]): string | undefined {
+/** @returns what is to be said of the answer */
+function changeOf(queue: string, text: string, { outcome, before }: LimitsAnswer): string | undefined {
   if (outcome === 's' && before !== '')
     return `Queue "${queue}": its limits were ${shown(before)}, and are ${shown(text)} from now on.`;
   if (outcome !== 'k') return undefined;

@@ -1,10 +1,13 @@
 -- Sets the limits of a queue, or asks for them. They hold from the next step of any worker on; what runs is not stopped.
+-- Of a queue with shards the first one decides which call comes after which, by the revision that it gives to what it has; the others take
+-- what is newer than what they have: lib/shards/spread-limits.ts.
 -- KEYS  the shard's fixed list
 -- ARGV  1 the limits, as shared/groups.lua reads them, '' for none, or ? to ask   2 c from the settings of an application, o by an
 --       operator, whom settings do not override, r gives them back: those of the application that booted last hold at once,
---       w says only that it is a queue with limits
--- Reply outcome (s set, k kept: an operator set others, u as they were, n it is no queue with limits), the limits before, o when an operator set those that hold, else c;
---       to the question also what applications said last, while an operator's hold
+--       w says only that it is a queue with limits, t takes what the first shard has   3 the revision that was read, '' or missing for
+--       any; of t the one to take; of a question one that another shard has   of t also 4 who set them, c or o   5 what applications said last
+-- Reply outcome (s set, k kept: an operator set others, u as they were, n it is no queue with limits, c another call has come between),
+--       the limits before, o when an operator set those that hold, else c, what applications said last, the revision, the limits that hold
 -- Cost  O(log n)
 --#include keys
 --#include clock
@@ -15,31 +18,62 @@
 --#include wake
 
 adopts = true
-local asked, by = ARGV[1], ARGV[2]
-local refused, before, setBy, needs, leader, paused, wokenAt, ofSettings =
-  read_meta(false, 'limits', 'limitsBy', 'needs', 'leader', 'paused', 'wokenAt', 'limitsOfSettings')
+local asked, by, read = ARGV[1], ARGV[2], whole(ARGV[3])
+local refused, before, setBy, needs, leader, paused, wokenAt, ofSettings, revision =
+  read_meta(false, 'limits', 'limitsBy', 'needs', 'leader', 'paused', 'wokenAt', 'limitsOfSettings', 'limitsRevision')
 if refused then return refused end
-before, setBy = before or '', setBy or 'c'
-if asked == '?' then return { is_limited(needs) and 'u' or 'n', before, setBy, ofSettings or '' } end
-if by == 'c' and setBy == 'o' then
-  call('HSET', META, 'limitsOfSettings', asked)
-  return { before == asked and 'u' or 'k', before, setBy }
+before, setBy, ofSettings, revision = before or '', setBy or 'c', ofSettings or '', whole(revision) or 0
+local function answer(outcome, holds)
+  return { outcome, before, setBy, ofSettings, exact(revision), holds }
 end
-if by == 'r' then
-  if setBy == 'c' then return { 'u', before, setBy } end
-  asked, by = ofSettings or '', 'c'
-elseif by == 'o' and setBy == 'c' then
-  ofSettings = before
+-- By the clock, so that what was set before the queue was removed, and comes late, is older than what was set since. Limits that were
+-- stored by a library without revisions have none until they are set again.
+local function next_revision()
+  return math.max(TIME[1] * 1000000 + TIME[2], revision + 1, (asked == '?' and read or 0) + 1)
+end
+
+if asked == '?' then
+  if not is_limited(needs) then return answer('n', before) end
+  -- This shard has lost what it was told last, as a failover may do, and what it has is the newest once more.
+  if read and revision < read then
+    revision = next_revision()
+    call('HSET', META, 'limitsRevision', exact(revision))
+  end
+  return answer('u', before)
+end
+if by == 't' then
+  if read <= revision then return answer('u', before) end
+elseif read and read ~= revision then
+  return answer('c', before)
+end
+if by == 'c' and setBy == 'o' then
+  if ofSettings ~= asked or revision == 0 then revision = next_revision() end
+  ofSettings = asked
+  call('HSET', META, 'limitsOfSettings', asked, 'limitsRevision', exact(revision))
+  return answer(before == asked and 'u' or 'k', before)
 end
 check_groups()
 if by == 'w' then
   begin_groups(needs)
-  return { 'u', before, setBy }
+  return answer('u', before)
 end
+local former = ofSettings
+if by == 'r' then
+  asked, by = setBy == 'c' and before or ofSettings, 'c'
+elseif by == 'o' and setBy == 'c' then
+  ofSettings = before
+end
+if not is_limited(needs) and asked == '' and by ~= 't' then return answer('n', '') end
 local head = is_limited(needs) and moment() or nil
-if not is_limited(needs) and asked == '' then return { 'u', '', 'c' } end
 begin_groups(needs)
-call('HSET', META, 'limits', asked, 'limitsBy', by, 'limitsOfSettings', by == 'c' and asked or ofSettings or '')
+if by == 't' then
+  by, ofSettings, revision = ARGV[4], ARGV[5], read
+else
+  if by == 'c' then ofSettings = asked end
+  if before ~= asked or setBy ~= by or ofSettings ~= former or revision == 0 then revision = next_revision() end
+end
+setBy = by
+call('HSET', META, 'limits', asked, 'limitsBy', by, 'limitsOfSettings', ofSettings, 'limitsRevision', exact(revision))
 limits = nil
 read_limits()
 if before ~= asked then
@@ -59,4 +93,4 @@ if before ~= asked then
 end
 mark_changed()
 wake_for_new_head(head, leader, paused, wokenAt)
-return { before == asked and 'u' or 's', before, by }
+return answer(before == asked and 'u' or 's', asked)

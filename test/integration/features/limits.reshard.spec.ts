@@ -29,6 +29,10 @@ const drainer = (
     options: { drainTimeout: 0, ...(shards !== undefined && { queues: { [queue]: { shards } } }) },
   });
 
+/** The limits that each shard has. */
+const limitsIn = (queue: string, shards: number) =>
+  Promise.all(numbers(shards).map(async (n) => (await here.world.read(`${queue}:${n}`)).meta['limits']));
+
 describe('reshard() of a queue with groups', () => {
   it('from 1 to 4 to 2 while jobs run keeps the limits, and the order of each group', async () => {
     const queue = newQueue();
@@ -94,6 +98,25 @@ describe('reshard() of a queue with groups', () => {
       expect(await after.inspector.limits(queue)).toEqual({ limits, setBy: 'operator', config });
     },
   );
+
+  it('takes the limits that were set last, where the call that set them has not reached all shards', async () => {
+    const queue = newQueue();
+    const { producer, inspector, close } = await looker(queue, 2);
+    await producer.enqueue(queue, 1, { delay: '1h' });
+    await inspector.setLimits(queue, { globalConcurrency: 4 });
+    const meta = here.world.key(`${queue}:1`, 'meta');
+    const former = await here.world.redis.hgetall(meta);
+    await inspector.setLimits(queue, { globalConcurrency: 8 });
+    for (const field of ['limits', 'limitsRevision']) await here.world.redis.hset(meta, field, former[field]!);
+    await here.world.redis.hset(here.world.key(`${queue}:0`, 'meta'), 'limitsBy', 'c');
+    await close();
+    await (await looker(newQueue())).inspector.reshard(queue, { to: 3 });
+    const after = await looker(queue, 3);
+    expect(await after.inspector.limits(queue)).toMatchObject({ limits: { globalConcurrency: 8 } });
+    // None is taken for newer than the next ones.
+    await after.inspector.setLimits(queue, { globalConcurrency: 6 });
+    expect(await limitsIn(queue, 3)).toEqual(Array(3).fill('count:6'));
+  });
 
   /** One of everything that a queue with groups can hold. */
   async function furnish(queue: string, shards: number) {

@@ -101,7 +101,9 @@ describe('limits of a queue with shards', () => {
     const { producer, inspector, running, started, endAll } = await fleetOf(here, 3, queue, 4, {
       globalConcurrency: 6,
     });
-    expect(await inspector.limits(queue)).toEqual({ limits: { globalConcurrency: 6 }, setBy: 'config' });
+    await eventually(async () =>
+      expect(await inspector.limits(queue)).toEqual({ limits: { globalConcurrency: 6 }, setBy: 'config' }),
+    );
     const jobs = numbers(32).map((n) => ({ payload: n, id: idIn(n % 4, 4, `j${n}-`) }));
     await producer.enqueueMany(queue, jobs);
     await eventually(() => expect(running.size).toBe(6));
