@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { DelayQueueConsumer, DelayQueueHealth, defineQueue } from '../../../lib/index.js';
+import { ClaimedJob } from '../../../lib/consumer/claimed-job.js';
 import { createApp, logCollector } from '../../helpers/app.js';
 import type { TestApp } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
@@ -245,12 +246,15 @@ describe('take', () => {
   describe('one lease was lost and the payloads of the completed ones with it', () => {
     /** Somebody else starts these jobs between the claim and its end. */
     const loseLeases = (...ids: string[]) => {
-      const pull = consumer.pull.bind(consumer);
-      jest.spyOn(consumer, 'pull').mockImplementationOnce(async (...args) => {
-        const jobs = await pull(...args);
+      const start = async () => {
         const { running } = await world.read('q');
         for (const id of ids) await world.redis.zadd(world.key('q', 'running'), String(running[id]! + 1), id);
-        return jobs;
+      };
+      let started: Promise<void> | undefined;
+      const { completeForSure } = ClaimedJob.prototype;
+      jest.spyOn(ClaimedJob.prototype, 'completeForSure').mockImplementation(async function (this: ClaimedJob) {
+        await (started ??= start());
+        return completeForSure.call(this);
       });
     };
     const items = ['a', 'b', 'c'].map((id) => ({ payload: id, id }));
@@ -283,6 +287,9 @@ describe('take', () => {
       await expect(consumer.take('q', 3)).rejects.toMatchObject({ code: 'ERR_DQ_LEASE_LOST', queue: 'q', id: 'a' });
     });
 
-    afterEach(() => Logger.overrideLogger(false));
+    afterEach(() => {
+      jest.restoreAllMocks();
+      Logger.overrideLogger(false);
+    });
   });
 });
