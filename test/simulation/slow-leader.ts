@@ -2,10 +2,7 @@ import type { RunningScript, ScriptRules } from './script-rules.js';
 import type { Simulation } from './simulation.js';
 import { SHARD_KEYS } from './step-arguments.js';
 
-/**
- * A worker whose network is slow for good lives and polls, so it may be the leader like any other, which alone is told of a new head. And one
- * that is refused as by a read-only server, though its wake-ups come from the master, stays the leader for as long as its entry lasts.
- */
+/** A worker whose network is slow for good lives and polls, so it may be the leader like any other, which alone is told of a new head. */
 export class SlowLeader implements ScriptRules {
   /** When it was the leader for the last time, by the `due` key of the shard. */
   readonly #ledAt = new Map<string, number>();
@@ -23,12 +20,10 @@ export class SlowLeader implements ScriptRules {
 
   /** Whoever is the leader now has been so until now. */
   #look(dueKey: string): void {
-    const { network, nodes, oracle, fleet, engine } = this.simulation;
-    const isWeak = (process: string) =>
-      network.slow.has(process) || nodes.some((node) => node.readOnlyFor.has(process));
-    if (network.slow.size === 0 && nodes.every((node) => node.readOnlyFor.size === 0)) return;
+    const { network, oracle, fleet, engine } = this.simulation;
+    if (network.slow.size === 0) return;
     const named = oracle.peek('HGET', dueKey.replace(/due$/, 'meta'), 'leader') as string | null;
     const leader = fleet.ofWorker(named ?? '');
-    if (leader && isWeak(leader.process.name)) this.#ledAt.set(dueKey, engine.now);
+    if (leader && network.slow.has(leader.process.name)) this.#ledAt.set(dueKey, engine.now);
   }
 }
