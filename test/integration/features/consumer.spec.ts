@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { DelayQueueConsumer, DelayQueueHealth, defineQueue } from '../../../lib/index.js';
-import { ClaimedJob } from '../../../lib/consumer/claimed-job.js';
 import { createApp, logCollector } from '../../helpers/app.js';
 import type { TestApp } from '../../helpers/app.js';
+import { beforeCompletion } from '../../helpers/before-completion.js';
 import { eventually } from '../../helpers/eventually.js';
 import { World } from '../../helpers/world.js';
 import { waiting } from '../../helpers/waiting.js';
@@ -246,15 +246,9 @@ describe('take', () => {
   describe('one lease was lost and the payloads of the completed ones with it', () => {
     /** Somebody else starts these jobs between the claim and its end. */
     const loseLeases = (...ids: string[]) => {
-      const start = async () => {
+      beforeCompletion(async () => {
         const { running } = await world.read('q');
         for (const id of ids) await world.redis.zadd(world.key('q', 'running'), String(running[id]! + 1), id);
-      };
-      let started: Promise<void> | undefined;
-      const { completeForSure } = ClaimedJob.prototype;
-      jest.spyOn(ClaimedJob.prototype, 'completeForSure').mockImplementation(async function (this: ClaimedJob) {
-        await (started ??= start());
-        return completeForSure.call(this);
       });
     };
     const items = ['a', 'b', 'c'].map((id) => ({ payload: id, id }));

@@ -10,6 +10,7 @@ import {
   LeaseLostError,
 } from '../../../lib/index.js';
 import { createApp, handlerClass } from '../../helpers/app.js';
+import { beforeCompletion } from '../../helpers/before-completion.js';
 import { eventually } from '../../helpers/eventually.js';
 import { World } from '../../helpers/world.js';
 
@@ -17,7 +18,10 @@ let world: World;
 beforeEach(async () => {
   world = await World.open();
 });
-afterEach(() => world.close());
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await world.close();
+});
 
 // Two instances in one process log the same sentences: only the context tells them apart.
 it('The lines of guards, of interceptors and of take() of a named instance tell its name', async () => {
@@ -52,13 +56,10 @@ it('The lines of guards, of interceptors and of take() of a named instance tell 
   const consumer = app.get<DelayQueueConsumer>(getDelayQueueToken('eu', DelayQueueConsumer));
   await producer.enqueueMany('mail', [{ payload: 'refuse' }, { payload: 'discard' }]);
   await producer.enqueue('pulled', 1, { id: 'a' });
-  const pull = consumer.pull.bind(consumer);
-  jest.spyOn(consumer, 'pull').mockImplementationOnce(async (...args) => {
-    const jobs = await pull(...args);
+  beforeCompletion(async () => {
     // Somebody else started it.
     const running = `${prefix}:eu:{pulled}:running`;
     await world.redis.zadd(running, String(Number(await world.redis.zscore(running, 'a')) + 1), 'a');
-    return jobs;
   });
   await expect(consumer.take('pulled')).rejects.toThrow(LeaseLostError);
   const said = ['Guard ', 'an interceptor failed', 'take("pulled")'];
