@@ -77,6 +77,15 @@ function shard(markAccompanied = () => {}) {
   return { pool, next, occupancy, leaves, renewAt: (now: number) => (heartbeatAt = now) };
 }
 
+it('a worker that is woken while its claim is on its way asks for no slot twice', () => {
+  const { next, leaves } = shard();
+  const { request, isAnswered } = leaves(0);
+  expect(request).toMatchObject({ limit: CONCURRENCY });
+  next.look();
+  expect(next.plan(1, false)?.limit ?? 0).toBe(0);
+  isAnswered(2);
+});
+
 describe('a step that says that its worker is full', () => {
   const full: Partial<StepRequest> = { limit: 0, hasFreeSlots: false, claimInFlight: false };
 
