@@ -138,7 +138,7 @@ function refuseCutShort(url: string, field: string, instead: string): void {
 
 /**
  * As DNS has it, in at most 253 characters, of which 63 between two dots: a token, which may have dots, is longer. One without a dot
- * and a port is a password as well as a host, unless it is a usual name of one.
+ * and a port may as well be a password, unless it is a usual name of a host.
  */
 const BARE_HOST = /^(?!-)(?=.*[.:]|(?:localhost|redis|valkey)$)[a-z\d-]{1,63}(?:\.[a-z\d-]{1,63})*(?::(\d+))?$/i;
 

@@ -65,7 +65,7 @@ export function refusalOf(error: unknown, address: string, db: number): Connecti
   return undefined;
 }
 
-/** What the driver says, with a whole host in it. Of a name with several addresses, such as `localhost`, only the errors of each address say it. */
+/** What the driver says, cut where it would have no end: it names the host. Of a name with several addresses, such as `localhost`, only the errors of each address say it. */
 export function driverMessage({ message, errors }: Error & { readonly errors?: readonly Error[] }): string {
   const said = message !== '' || !errors ? message : [...new Set(errors.map((error) => error.message))].join('; ');
   return cutShort(said, 300);

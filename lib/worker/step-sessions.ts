@@ -32,6 +32,7 @@ export class StepSessions {
     return this.all.every(({ busy }) => busy);
   }
 
+  /** The worker begins to stop. */
   stop(commandTimeoutMs: number): void {
     this.#askUntil = performance.now() + Math.min(commandTimeoutMs, LONGEST_DOUBT_MS);
   }
