@@ -1,6 +1,6 @@
-import { clearInterval, clearTimeout, setInterval, setTimeout } from '../time-and-randomness.js';
+import { clearInterval, clearTimeout, setInterval, setTimeout, within } from '../time-and-randomness.js';
 import type { RedisClient } from './redis.client.js';
-import { isNotPermitted, unknownCommand } from './redis.errors.js';
+import { isNotPermitted, NoAnswerError, unknownCommand } from './redis.errors.js';
 
 /** How long a subscriber may be silent before it is asked whether it still lives. */
 const SUBSCRIBER_CHECK_MS = 10_000;
@@ -69,12 +69,17 @@ export class WakeUpListener {
     if (this.connection.isClosed) return;
     clearInterval(this.#checkTimer);
     this.#checkTimer = setInterval(() => this.#check(), SUBSCRIBER_CHECK_MS).unref();
+    const { subscriber, connection } = this;
+    const late = () => {
+      connection.replace(subscriber);
+      return new NoAnswerError(`SUBSCRIBE was not answered within ${connection.timeoutMs} ms.`);
+    };
     try {
-      await this.subscriber.subscribe(this.channel);
+      await within(connection.timeoutMs, subscriber.subscribe(this.channel), late);
       this.#isRefused = false;
     } catch (error) {
       this.#isRefused = this.#isForbidden(error, 'SUBSCRIBE', 'subscribe to');
-      if (!this.#isRefused) return; // It closed again; the next `ready` subscribes.
+      if (!this.#isRefused) return; // It closed again, or was cut off; the next `ready` subscribes.
     }
     if (this.connection.isClosed) return;
     this.#isSubscribed = !this.#isRefused;

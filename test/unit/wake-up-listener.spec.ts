@@ -8,7 +8,7 @@ let listener: WakeUpListener;
 afterEach(() => listener.stop());
 
 /** A listener whose server answers SUBSCRIBE like this, and what the listener did. */
-function listenerOn(subscribe: () => Promise<unknown>) {
+function listenerOn(subscribe: () => Promise<unknown>, timeoutMs = 1_000) {
   const happened: string[] = [];
   const subscriber = Object.assign(new EventEmitter(), { status: 'ready', subscribe });
   const publish = async () => {
@@ -18,7 +18,7 @@ function listenerOn(subscribe: () => Promise<unknown>) {
   const connection = {
     commands: { publish } as unknown as RedisClient,
     address: '127.0.0.1:6379',
-    timeoutMs: 1_000,
+    timeoutMs,
     isReady: true,
     isClosed: false,
     send: <T>(call: () => Promise<T>) => call(),
@@ -46,4 +46,12 @@ it('a subscription is tried by a message to itself, and again after an outage', 
   expect(happened).toEqual(['published']);
   listener.afterOutage();
   expect(happened).toEqual(['published', 'published']);
+});
+
+it('a subscriber whose link died without a word was never cut off, where subscribing had been refused before', async () => {
+  const answers = [() => Promise.reject(new Error("ERR unknown command 'SUBSCRIBE'")), () => new Promise(() => {})];
+  const { listener, happened } = listenerOn(() => answers.shift()!(), 1);
+  await listener.subscribe();
+  await listener.subscribe();
+  expect(happened).toEqual([expect.stringMatching(/does not know SUBSCRIBE/), 'subscriber is cut off']);
 });
