@@ -41,6 +41,8 @@ export type OperationOfLimits =
 const IN_BACKLOG = 30_000_000;
 /** More at a time would wait for a rate for longer than a run lasts. */
 const MOST_IN_BULK = 60;
+/** Of their sizes. */
+const MEAN_OF_BULK = 24;
 /** The group that most jobs are of. */
 const BUSY = 'g0';
 const MOST_QUEUES = 4;
@@ -78,7 +80,7 @@ function drawQueue(random: Random, configuration: Configuration, queue: string):
 /** Never so tight that jobs wait for long: what waits for long is stuck. */
 function drawSome(random: Random, configuration: Configuration, queue: string): QueueLimits {
   const limits: QueueLimits = {};
-  const { rate } = configuration;
+  const rate = jobsPerSecond(configuration);
   const shards = mostShards(configuration, queue);
   // Shares that are not all equal.
   const ofAll = (limit: number) => (shards === 1 ? limit : limit * shards + random.whole(0, shards - 1));
@@ -100,6 +102,11 @@ function drawSome(random: Random, configuration: Configuration, queue: string): 
       ...(blocks && { retries: 'block' }),
     },
   };
+}
+
+/** How many come on average. */
+function jobsPerSecond({ rate, bulks }: Configuration): number {
+  return rate * (1 + bulks * MEAN_OF_BULK);
 }
 
 /** Three times what comes, because some of it starts more than once. */

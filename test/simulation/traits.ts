@@ -49,7 +49,7 @@ export interface TraitsOfPlan {
 /** Half of all runs have none of them. */
 export function drawTraits(
   random: Random,
-  { older, cluster, kinds, contentIds }: Configuration,
+  { older, cluster, kinds, contentIds, reshards, persistence }: Configuration,
 ): TraitsOfPlan & Pick<Configuration, 'kinds'> {
   const hasSome = random.chance(0.5);
   const traits = TRAITS.filter((trait) => random.chance(trait === 'sentinels' ? 0.35 : 0.15));
@@ -61,6 +61,8 @@ export function drawTraits(
   const impossible: readonly Trait[] = [
     ...(cluster ? ['sentinels' as const] : []),
     ...(contentIds > 0 ? ['otherCodec' as const] : []),
+    // Redis never says that the file has it, and until it does no shard lets go of its jobs.
+    ...(cluster && reshards.length > 0 && persistence === 'no' ? ['durable' as const] : []),
     ...(traits.includes('debounced') ? ['throttled' as const] : []),
   ];
   const possible = traits.filter((trait) => !impossible.includes(trait));
