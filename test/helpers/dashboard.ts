@@ -1,9 +1,10 @@
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import type { IncomingHttpHeaders } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
+import { afterAll } from '@jest/globals';
 import { Module } from '@nestjs/common';
 import type { INestApplication, ModuleMetadata } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
@@ -18,9 +19,10 @@ import { newProcess } from './processes.js';
 
 export const SCRIPT = "console.log('page');\n";
 
-/** What stands in for the built page. */
+/** What stands in for the built page, until all tests of the calling file are over. */
 export function stubAssets(): string {
   const folder = mkdtempSync(join(tmpdir(), 'dashboard-'));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
   mkdirSync(join(folder, 'assets'));
   writeFileSync(join(folder, 'assets', 'index-1a2b.js.gz'), gzipSync(SCRIPT));
   const manifest: AssetManifest = {
