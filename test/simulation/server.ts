@@ -84,10 +84,16 @@ export class Server extends Host implements Listener, Master {
     return EPOCH + this.clockOffset + this.world.engine.now;
   }
 
+  /**
+   * Reads for the rules, also while a command of a client runs. Where the store refuses that, a rule is wrong, and `threw` says so: as a
+   * ReplyError it would be the answer to that client, also to a script that has written already.
+   */
   peek(name: string, args: readonly string[]): Reply {
     this.#isPeeked = true;
     try {
       return this.store.command(name, args);
+    } catch (problem) {
+      throw new Error(`A rule asked ${name} ${args[0]}: ${(problem as Error).message}`, { cause: problem });
     } finally {
       this.#isPeeked = false;
     }

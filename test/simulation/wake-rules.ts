@@ -1,5 +1,5 @@
 import { TOLD_AGAIN_MS } from './limited-store.js';
-import type { Reply } from '../../lib/memory/memory.replies.js';
+import type { Reply, Status } from '../../lib/memory/memory.replies.js';
 import type { Oracle } from './oracle.js';
 import { queueOf } from './queues.js';
 import type { RunningScript, ScriptRules } from './script-rules.js';
@@ -32,6 +32,12 @@ interface BeforeScript {
   changesDue: boolean;
   /** It notes that it has told whoever waits, also where nobody does. */
   notes: boolean;
+}
+
+interface Sleeper {
+  readonly name: string;
+  /** For how long its entry is good, by the clock of the server. */
+  readonly until: number;
 }
 
 /**
@@ -138,32 +144,24 @@ export class WakeRules implements ScriptRules {
     const [, name, until] = /^(.+) (\d+)$/.exec(entry ?? '') ?? [];
     const leader = Number(until) > now && Number(until) <= now + ROLE_MS ? name : undefined;
     if (leader !== undefined) return leader !== step?.worker;
-    const sleepers = this.oracle.peek(
-      'ZRANGE',
-      keys[SHARD_KEYS.idle]!,
-      String(now + LONGEST_SLEEP_MS),
-      `(${now}`,
-      'BYSCORE',
-      'REV',
-      'LIMIT',
-      '0',
-      '4',
-    ) as string[];
-    return sleepers.some((sleeper) => sleeper !== step?.worker);
+    return this.#sleepers(keys, now).some((sleeper) => sleeper.name !== step?.worker);
   }
 
   #fresh(keys: readonly string[]): number {
     const now = Math.floor(this.simulation.clockMs(keys[SHARD_KEYS.due]!));
+    const sleepers = this.#sleepers(keys, now);
+    // With half a ms it is of a worker that rests, of which nobody may have heard for long.
+    const old = sleepers.findIndex(({ until }) => until % 1 > 0 && until < now + ENTRY_MS - FRESH_MS);
+    return old < 0 ? sleepers.length : old;
+  }
+
+  /** Those that are told first. Where somebody else has put a key of a wrong type in place of `idle`, nobody is known to sleep. */
+  #sleepers(keys: readonly string[], now: number): readonly Sleeper[] {
+    const idle = keys[SHARD_KEYS.idle]!;
+    if ((this.oracle.peek('TYPE', idle) as Status).text !== 'zset') return [];
     const between = [String(now + LONGEST_SLEEP_MS), `(${now}`, 'BYSCORE', 'REV', 'LIMIT', '0', String(MOST_TOLD + 1)];
-    try {
-      const entries = this.oracle.peek('ZRANGE', keys[SHARD_KEYS.idle]!, ...between, 'WITHSCORES') as string[];
-      const ends = entries.filter((_, i) => i % 2 === 1).map(Number);
-      // With half a ms it is of a worker that rests, of which nobody may have heard for long.
-      const old = ends.findIndex((end) => end % 1 > 0 && end < now + ENTRY_MS - FRESH_MS);
-      return old < 0 ? ends.length : old;
-    } catch {
-      return 0; // Of a wrong type.
-    }
+    const entries = this.oracle.peek('ZRANGE', idle, ...between, 'WITHSCORES') as string[];
+    return entries.flatMap((name, i) => (i % 2 === 0 ? [{ name, until: Number(entries[i + 1]) }] : []));
   }
 
   /** Where limits hold, what may start next is not the head of `due`. */
