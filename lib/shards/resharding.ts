@@ -1,4 +1,5 @@
 import { InvalidOptionError, ShardCountError } from '../delay-queue.errors.js';
+import { LEASE_MS } from '../job/queue-definition.js';
 import { shardName } from '../redis/keys.js';
 import type { RedisConnection } from '../redis/redis.connection.js';
 import { baseState, changeState, parseChange, shardTaken, storedCount, WHILE_EMPTY } from './shard-state.js';
@@ -149,19 +150,26 @@ export class Resharding {
     for (const [index, tag] of olds.entries()) {
       const sweeper = new ShardStore(this.connection, this.prefix, this.queue, index, change.from);
       const session = sweeper.session();
+      const sweep = { ...NOTHING_ASKED, sweep: true, leaseMs: await this.#leaseOf(tag) };
       for (;;) {
         const { outcome } = await tag.mark(moving, `r${conditions}`, [leaving, moving]);
         if (outcome === 'y') break;
         if (outcome === 'n') throw this.#crossed();
         if (performance.now() >= until) return false;
         // Dead workers cannot end their jobs, and perhaps no other worker is left to recover them.
-        await sweeper.step(session, sweeper.workerName(), { ...NOTHING_ASKED, sweep: true }, () => true);
+        await sweeper.step(session, sweeper.workerName(), sweep, () => true);
         await sleep(Math.max(1, Math.min(LOOK_AGAIN_MS, until - performance.now())));
       }
     }
     if (change.from > 1 && (await this.#base.mark(moving, '', [leaving, moving])).outcome !== 'y')
       throw this.#crossed();
     return true;
+  }
+
+  /** That of its workers, by which a jump of the clock is told from a pause: after a longer one live workers would lose their jobs. */
+  async #leaseOf(tag: ShardMarks): Promise<number> {
+    const longest = Number((await tag.meta(['longestLease']))[0]);
+    return longest >= LEASE_MS.min ? Math.min(longest, NOTHING_ASKED.leaseMs) : NOTHING_ASKED.leaseMs;
   }
 
   /**
