@@ -17,6 +17,8 @@ const WELL_FOR_MS = 2_000;
 interface Witness {
   /** Its process could know of the jump. */
   knows: boolean;
+  /** Simulated ms. */
+  readonly at: number;
   /** Length of the log. */
   readonly notedAt: number;
 }
@@ -53,9 +55,10 @@ export class LeaseRules implements ScriptRules {
     const jumps = this.simulation.clocks.jumpsOf(shard);
     const witnesses = this.#witnesses.get(shard) ?? new Map<ClockJump, Witness>();
     if (witnesses.size === jumps.length) return;
+    const at = this.simulation.engine.now;
     const notedAt = this.simulation.server.disk.length;
     for (const jump of jumps) {
-      if (!witnesses.has(jump)) witnesses.set(jump, { knows: knows(script, jump), notedAt });
+      if (!witnesses.has(jump)) witnesses.set(jump, { knows: knows(script, jump), at, notedAt });
     }
     this.#witnesses.set(shard, witnesses);
   }
@@ -118,23 +121,32 @@ export class LeaseRules implements ScriptRules {
    * A jump of the server's clock by less than half a lease looks like a pause between two steps, and shortens each lease by as much.
    * No other one may.
    */
-  #hiddenJumpsMs({ shard, renewedAt }: ClaimHistory): number {
-    const { clocks, configuration } = this.simulation;
-    const hidden = clocks
-      .jumpsOf(shard)
-      .filter(({ at, ms }) => at > renewedAt && ms > 0 && ms <= configuration.leaseMs / 2);
-    return hidden.reduce((sum, { ms }) => sum + ms, 0);
+  #hiddenJumpsMs(claim: ClaimHistory): number {
+    const hidden = this.#seenJumpsMs(claim).filter((ms) => ms > 0 && ms <= this.simulation.configuration.leaseMs / 2);
+    return hidden.reduce((sum, ms) => sum + ms, 0);
+  }
+
+  /** By how much the clock jumped since its renewal, from step to step: of several jumps between two steps only the sum is seen. */
+  #seenJumpsMs({ shard, renewedAt }: ClaimHistory): readonly number[] {
+    const witnesses = this.#witnesses.get(shard);
+    const sums = new Map<number | undefined, number>();
+    for (const jump of this.simulation.clocks.jumpsOf(shard)) {
+      if (jump.at <= renewedAt) continue;
+      const seenAt = witnesses?.get(jump)?.at;
+      sums.set(seenAt, (sums.get(seenAt) ?? 0) + jump.ms);
+    }
+    return [...sums.values()];
   }
 
   #judgeTooSoon(claim: ClaimHistory, id: string, hiddenMs: number): void {
-    const { engine, clocks, configuration } = this.simulation;
-    const since = clocks.jumpsOf(claim.shard).filter(({ at }) => at > claim.renewedAt);
+    const { engine, configuration } = this.simulation;
+    const since = this.#seenJumpsMs(claim);
     // After a jump that is noticed nothing is taken back for one lease of the queue, whatever extend() had asked for.
-    const isNoticed = since.some(({ ms }) => Math.abs(ms) > configuration.leaseMs / 2);
+    const isNoticed = since.some((ms) => Math.abs(ms) > configuration.leaseMs / 2);
     const given = isNoticed ? Math.min(claim.leaseMs, configuration.leaseMs) : claim.leaseMs;
     const early = Math.round(given - hiddenMs - (engine.now - claim.renewedAt));
     if (early <= this.#roundingMs) return;
-    const after = since.length > 0 ? ` after the clock jumped by ${since.map(({ ms }) => ms).join(' and ')} ms` : '';
+    const after = since.length > 0 ? ` after the clock jumped by ${since.join(' and ')} ms` : '';
     this.oracle.report('overlap', `${id} was taken back ${early} ms before its lease of ${given} ms ended${after}`);
   }
 
