@@ -15,6 +15,8 @@ import type { Rollback } from './witness.js';
 
 /** From how far a late copy of a step comes: the sender has given it up by then. */
 const GIVEN_UP = 1.05;
+/** How long a fault waits for a step, so that it is over when the trouble is: where a connection is hardly used the next one may come hours later. */
+const STEP_WITHIN_MS = 4_000;
 
 const INJECTIONS: Readonly<Record<FaultKind, Inject>> = {
   ...FURTHER_INJECTIONS,
@@ -73,13 +75,13 @@ const INJECTIONS: Readonly<Record<FaultKind, Inject>> = {
     const { commandTimeoutMs } = simulation.configuration;
     const ms = commandTimeoutMs * (GIVEN_UP + 3 * fault.a);
     const hold = (connection: Connection) => (connection.upHeld = { until: simulation.engine.now + ms, took });
-    for (const connection of commandsOf(connections)) connection.nextStep = hold;
+    atNextStep(simulation, connections, hold);
     troubles(5_000 + 4 * commandTimeoutMs);
   },
   // The same by an adversary: of all moments at which they could arrive, the first one when a job is due.
   aimedLateStep({ simulation, connections, took, troubles }) {
     const { commandTimeoutMs } = simulation.configuration;
-    for (const connection of commandsOf(connections)) connection.nextStep = (one) => aimLateStep(simulation, one, took);
+    atNextStep(simulation, connections, (one) => aimLateStep(simulation, one, took));
     troubles(5_000 + 4 * commandTimeoutMs);
   },
   halfOpen({ simulation, connections, took, troubles }) {
@@ -185,6 +187,19 @@ export function inject(simulation: Simulation, fault: Fault): void {
 
 function commandsOf(connections: readonly Connection[]): Connection[] {
   return connections.filter(({ isSubscriber }) => !isSubscriber);
+}
+
+function atNextStep(
+  { engine }: Simulation,
+  connections: readonly Connection[],
+  happens: (connection: Connection) => void,
+): void {
+  const until = engine.now + STEP_WITHIN_MS;
+  for (const connection of commandsOf(connections)) {
+    connection.nextStep = (one) => {
+      if (engine.now <= until) happens(one);
+    };
+  }
 }
 
 function restart({ simulation, node, fault, took, allTroubles }: Injection, keep: number, why: Rollback): void {
