@@ -49,13 +49,18 @@ export class Sessions {
     return new Map([...this.#sessions].map(([session, { call }]) => [session, call]));
   }
 
-  /** @returns why the process will not hear of the answer, if that is certain */
-  note({ connection, keys }: ScriptCall, { call }: StepArguments): string | undefined {
+  /**
+   * Excused: a call that was sent before its process knew the time of the server cannot be refused as late. So it runs where the server
+   * knows no later one of its session, because it has accepted none, or has lost it with the tail.
+   *
+   * @returns why the process will not hear of the answer, if that is certain
+   */
+  note({ connection, keys }: ScriptCall, { call, knowsTime }: StepArguments): string | undefined {
     const name = keys[SHARD_KEYS.session]!;
     const last = this.#sessions.get(name);
     if (last && call < last.call) {
       this.counts.late++;
-      return 'an older call of its session';
+      return knowsTime || last.accepted > 0 ? 'an older call of its session' : undefined;
     }
     if (last?.call === call) this.counts.resent++;
     else {
