@@ -13,6 +13,9 @@ export const FREE_LOSSES = 3;
 /** What a killer may cost beyond its attempts; see docs/decisions/0005-quarantine.md. */
 export const FREE_KILLS = 3;
 
+/** For how long Redis remembers the last call of a session; see lib/redis/keys.ts. */
+const SESSION_MS = 600_000;
+
 interface TakenBack {
   readonly claim: ClaimHistory | undefined;
   readonly id: string;
@@ -156,7 +159,7 @@ export class ChargeRules implements ScriptRules {
    * refused. Excused: it was frozen, so that the answer came when the lease was over; or it has handed the job back, or another one took
    * it back, which it was told, and that was lost with the tail, or told to a master that had been deposed; or it asks whether an
    * occurrence may begin, and was cut off before it was told; or the call came again ten minutes later, when Redis had forgotten its
-   * session, and claimed anew: its process heard of that claim only.
+   * session, and ran anew, or sooner, where the session was lost, and claimed anew: its process heard of that run only.
    */
   #judgeForNobody(claim: ClaimHistory, id: string): void {
     const { member, number, queue, at, session, call, jobs } = claim;
@@ -165,6 +168,7 @@ export class ChargeRules implements ScriptRules {
     if (run && run.startedAt >= at) return;
     const last = this.oracle.sessions.of(session)?.accepted;
     if (wasFrozen(claim) || last === undefined || last <= call) return;
+    if ((this.oracle.sessions.cameAgainAt(session, call) ?? 0) - at >= SESSION_MS) return;
     if ([...this.oracle.claims.values()].some((one) => one.session === session && one.call === call && one.at > at))
       return;
     if (this.oracle.schedules.isHeldBack(id, at) && this.simulation.troubles.wellSince(member.process.name) > at)

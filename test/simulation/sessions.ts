@@ -17,6 +17,9 @@ export class Sessions {
   /** Of each session that sends steps: its last call, and when the first copy of it left, whether it arrived or not. */
   readonly #sent = new Map<string, { readonly call: number; readonly at: number }>();
 
+  /** Of each call that came again, by session and number: when it came last, simulated ms. */
+  readonly #again = new Map<string, number>();
+
   constructor(
     private readonly simulation: Simulation,
     private readonly counts: { late: number; resent: number },
@@ -44,6 +47,11 @@ export class Sessions {
     return this.#sent.get(session)?.at ?? this.simulation.engine.now;
   }
 
+  /** When this call came for the last time, if it came again, simulated ms. */
+  cameAgainAt(session: string, call: number): number | undefined {
+    return this.#again.get(`${session} ${call}`);
+  }
+
   /** The numbers of the last calls of all sessions. */
   callsSoFar(): ReadonlyMap<string, number> {
     return new Map([...this.#sessions].map(([session, { call }]) => [session, call]));
@@ -62,8 +70,10 @@ export class Sessions {
       this.counts.late++;
       return knowsTime || last.accepted > 0 ? 'an older call of its session' : undefined;
     }
-    if (last?.call === call) this.counts.resent++;
-    else {
+    if (last?.call === call) {
+      this.counts.resent++;
+      this.#again.set(`${name} ${call}`, this.simulation.engine.now);
+    } else {
       const { call: before = 0, accepted = 0 } = last ?? {};
       this.#sessions.set(name, { call, before, accepted, connection, length: this.simulation.server.disk.length });
     }
