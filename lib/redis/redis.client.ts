@@ -9,7 +9,7 @@ import { shownNumber } from './connection-option.js';
 import type { ConnectionOption } from './connection-option.js';
 import { slotOf } from './keys.js';
 import { MEMORY_SCHEME, MemoryClient } from './memory.client.js';
-import { unknownCommand } from './redis.errors.js';
+import { NoAnswerError, unknownCommand } from './redis.errors.js';
 
 export type RedisClient = Redis | Cluster;
 
@@ -86,26 +86,52 @@ export function createClient(connection: ConnectionOption, instance: string, rol
   if (typeof (connection as Partial<Duplicable>).duplicate === 'function') {
     const given = connection as unknown as Duplicable;
     if (given.isCluster) {
-      return heedingAsking(given.duplicate([], clusterSettings(name, given.options.redisOptions)) as Cluster);
+      return heedingNodes(given.duplicate([], clusterSettings(name, given.options.redisOptions)) as Cluster);
     }
     return heedingSentinels(given.duplicate(settings(name)) as Redis);
   }
   if ('cluster' in connection) {
     const { cluster, ...options } = connection as { cluster: ClusterNode[] } & ClusterOptions;
-    return heedingAsking(new Cluster(cluster, { ...options, ...clusterSettings(name, options.redisOptions) }));
+    return heedingNodes(new Cluster(cluster, { ...options, ...clusterSettings(name, options.redisOptions) }));
   }
   refuseDatabase((connection as RedisOptions).db);
   return heedingSentinels(new Redis({ ...watchingSentinels(connection as RedisOptions), ...settings(name) }));
+}
+
+/** What the driver keeps from our hands of a connection to a node. */
+interface NodeQueues {
+  flushQueue(error: Error, which?: { offlineQueue?: boolean; commandQueue?: boolean }): void;
+}
+
+/**
+ * When a connection to a node closes, the driver sends its calls to another node, also those that have left and may have run: it did so
+ * for calls that were given up, in a process that woke after hours, when Redis had forgotten the session and took the copy for a new call.
+ * So these fail in words that the driver does not know, and are sent again by who sent them. What has not left it goes on sending.
+ */
+function failingWhatHasLeft(node: NodeQueues): void {
+  const flush = node.flushQueue.bind(node);
+  node.flushQueue = (error, which) => {
+    flush(new NoAnswerError('The connection to a node closed before the answer.', error), {
+      ...which,
+      offlineQueue: false,
+    });
+    flush(error, { ...which, commandQueue: false });
+  };
 }
 
 /**
  * While a slot moves, the driver sends ASKING before a call and looks at no answer. If the connection closed before that answer, the
  * rejection would be nobody's, and would end the process. The call itself fails with the connection as well, and is sent again.
  */
-function heedingAsking(client: Cluster): Cluster {
+function heedingAsking(node: Redis): void {
+  const ask = node.asking.bind(node) as () => Promise<'OK'>;
+  node.asking = () => heeded(ask());
+}
+
+function heedingNodes(client: Cluster): Cluster {
   client.on('+node', (node: Redis) => {
-    const ask = node.asking.bind(node) as () => Promise<'OK'>;
-    node.asking = () => heeded(ask());
+    heedingAsking(node);
+    failingWhatHasLeft(node as unknown as NodeQueues);
   });
   return client;
 }

@@ -15,7 +15,7 @@ it.each<[string, () => ConnectionOption]>([
 ])('somebody hears when an ASKING is not answered: the Cluster is %s', (_, option) => {
   const client = createClient(option(), 'default', 'test') as unknown as EventEmitter;
   const answer = { catch: jest.fn() };
-  const node = { asking: () => answer };
+  const node = { asking: () => answer, flushQueue: () => {} };
   client.emit('+node', node);
   expect(node.asking()).toBe(answer);
   expect(answer.catch).toHaveBeenCalledTimes(1);

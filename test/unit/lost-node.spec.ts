@@ -1,0 +1,102 @@
+import type { EventEmitter } from 'node:events';
+import { createServer } from 'node:net';
+import type { Server, Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it, jest } from '@jest/globals';
+import { resolveModuleOptions } from '../../lib/delay-queue.options.js';
+import { NoAnswerError } from '../../lib/redis/redis.errors.js';
+import { createClient } from '../../lib/redis/redis.client.js';
+import { RedisConnection } from '../../lib/redis/redis.connection.js';
+import { endingWithEachTest } from '../helpers/ending.js';
+import { encodeReply, parseCommand } from '../simulation/resp.js';
+
+const ends = endingWithEachTest();
+/** Longer than the driver waits where it sends the calls of a lost node to another one. */
+const FAILOVER_MS = 400;
+
+/** Two masters: the first has all slots but the last one, and its connections close when something is asked of it. */
+class DyingNode {
+  /** How often either master was asked to count. */
+  counted = 0;
+  readonly #sockets = new Set<Socket>();
+  readonly #nodes: readonly Server[] = [0, 1].map((n) => createServer((socket) => this.#join(socket, n === 0)));
+
+  static async start(): Promise<DyingNode> {
+    const cluster = new DyingNode();
+    await Promise.all(
+      cluster.#nodes.map((node) => new Promise<void>((resolve) => node.listen(0, '127.0.0.1', resolve))),
+    );
+    return cluster;
+  }
+
+  /** Of a client that was told of the other master. */
+  async connect(): Promise<RedisConnection> {
+    const cluster = [{ host: '127.0.0.1', port: this.#ports[1]! }];
+    const connection = new RedisConnection(resolveModuleOptions({ connection: { cluster } }, 'default'));
+    ends({ close: async () => connection.close() });
+    await connection.whenReady();
+    return connection;
+  }
+
+  async close(): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy();
+    await Promise.all(this.#nodes.map((node) => new Promise((resolve) => node.close(resolve))));
+  }
+
+  get #ports(): readonly number[] {
+    return this.#nodes.map((node) => (node.address() as { port: number }).port);
+  }
+
+  #join(socket: Socket, isDying: boolean): void {
+    this.#sockets.add(socket);
+    socket.on('error', () => {});
+    socket.on('data', (data: Buffer) => {
+      for (let parsed = parseCommand(data); parsed; parsed = parseCommand(parsed.rest)) {
+        const [name = '', second = ''] = parsed.args.map((word) => word.toLowerCase());
+        if (name === 'incr') this.counted++;
+        if (name === 'incr' && isDying) return void socket.destroy();
+        socket.write(this.#answer(name, second));
+      }
+    });
+  }
+
+  #answer(name: string, second: string): string | Buffer {
+    if (name === 'hello') return encodeReply(2, ['server', 'redis', 'proto', 2]);
+    if (name === 'info') return encodeReply(2, 'loading:0');
+    if (name !== 'cluster') return name === 'incr' ? ':1\r\n' : '+OK\r\n';
+    if (second === 'info') return encodeReply(2, 'cluster_state:ok');
+    const [first, last] = this.#ports.map((port) => ['127.0.0.1', port]);
+    return encodeReply(2, [
+      [0, 16_382, first!],
+      [16_383, 16_383, last!],
+    ]);
+  }
+}
+
+describe('when the connection to a node of a Cluster closes', () => {
+  it('a call that has left is in doubt, and the driver does not send it again', async () => {
+    const cluster = ends(await DyingNode.start());
+    const connection = await cluster.connect();
+    const counting = connection.send(() => connection.commands.incr('{jobs}'), '{jobs}');
+    await expect(counting).rejects.toBeInstanceOf(NoAnswerError);
+    await sleep(FAILOVER_MS);
+    expect(cluster.counted).toBe(1);
+  });
+
+  it('the driver goes on with a call that has not left', () => {
+    const client = createClient(
+      { cluster: [{ host: '127.0.0.1', port: 1 }] },
+      'default',
+      'test',
+    ) as unknown as EventEmitter;
+    const flushQueue = jest.fn();
+    const node = { asking: () => {}, flushQueue };
+    client.emit('+node', node);
+    const closed = new Error('Connection is closed.');
+    node.flushQueue(closed);
+    expect(flushQueue.mock.calls).toEqual([
+      [expect.any(NoAnswerError), { offlineQueue: false }],
+      [closed, { commandQueue: false }],
+    ]);
+  });
+});
