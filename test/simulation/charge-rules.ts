@@ -130,8 +130,8 @@ export class ChargeRules implements ScriptRules {
    * Where several jobs ran, any of them may have ended the process. Excused: it was settled, which was lost with the tail; or its process
    * was frozen and never started it; or the other ones began when its claim, which says that it is alone, had left, and had not come or was
    * never answered: until then the process does not know what to take the mark from; or they began when its lease, which nothing renews,
-   * was over for its process: Redis may have it for longer, where its clock was ahead; or they began when its own had ended, which could
-   * not be told, nor that it was not alone any more.
+   * was over for its process: Redis may have it for longer, where its clock was ahead; or they began when its own had ended, or its process
+   * was broken for good: neither could be told, nor that it was not alone any more.
    */
   #judgeTogether(claim: ClaimHistory, id: string, { losses }: StoredAttempts): void {
     const { member, number, queue } = claim;
@@ -143,7 +143,8 @@ export class ChargeRules implements ScriptRules {
       if (other === id || this.#isForgotten(run)) continue;
       if (claim.sentAt < run.startedAt && (run.startedAt < claim.at || !own)) continue;
       if (!claim.isKept && claim.renewedAt + claim.leaseMs < run.startedAt) continue;
-      if (Math.max(own?.endedAt ?? Infinity, claim.renewedAt) < run.startedAt) continue;
+      const untoldFrom = Math.min(own?.endedAt ?? Infinity, member.brokenAt);
+      if (Math.max(untoldFrom, claim.renewedAt) < run.startedAt) continue;
       this.oracle.report('chargedTogether', `${id} was charged the loss of ${number} of ${member.id}, where ${other} ran as well`); // prettier-ignore
       return;
     }

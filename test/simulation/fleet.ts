@@ -44,6 +44,8 @@ export class Member {
   stoppingAt = Infinity;
   /** What is wrong with it never heals. */
   isBroken = false;
+  /** When that happened to it, simulated ms. */
+  brokenAt = Infinity;
   /** How many shards it takes the queue to have. */
   readonly shards: number;
   /** It has drained. */
@@ -283,7 +285,9 @@ export class Fleet {
     const process = new SimulatedProcess(this.world, name, incarnation, this.older.has(name) ? 'older' : 'present');
     const member = new Member(process, role, this.configuration, this.shards);
     // What never heals is wrong with its machine, and not with one process on it.
-    member.isBroken = this.members.get(name)?.isBroken ?? false;
+    const { isBroken = false, brokenAt = Infinity } = this.members.get(name) ?? {};
+    member.isBroken = isBroken;
+    member.brokenAt = brokenAt;
     this.members.set(name, member);
     this.world.engine.trace('boot', member.id, `${role} ${process.build}`);
     this.world.engine.after(0, () => this.#start(member), member.process);

@@ -152,6 +152,7 @@ const FOR_GOOD_MS = 1e12;
 function broken({ simulation, member, fault }: Injection): void {
   const { troubles, configuration, engine } = simulation;
   member.isBroken = true;
+  member.brokenAt = engine.now;
   troubles.markForGood(member.process.name);
   troubles.mark(ALL, 5_000 + 2 * configuration.leaseMs + 3 * configuration.commandTimeoutMs);
   if (fault.replacedAfterMs !== undefined) engine.after(fault.replacedAfterMs, () => simulation.fleet.replace(member));
