@@ -172,7 +172,7 @@ describe('a Redis that does not answer', () => {
   });
 
   it('ERR_DQ_BACK_PRESSURE when too much waits to be sent; what was taken before is not harmed', async () => {
-    const producer = await producing({ maxPayloadBytes: 30_000_000 });
+    const producer = await producing({ maxPayloadBytes: 30_000_000, commandTimeout: '30s' });
     const payload = 'x'.repeat(25_000_000);
     const sent = [1, 2, 3].map((n) => producer.enqueue('heavy', payload, { id: String(n) }));
     const error = await failure(sent[2]!);
