@@ -98,15 +98,15 @@ export function createClient(connection: ConnectionOption, instance: string, rol
   return heedingSentinels(new Redis({ ...watchingSentinels(connection as RedisOptions), ...settings(name) }));
 }
 
-/** What the driver keeps from our hands of a connection to a node. */
+/** Of a connection to a node, private to the driver. */
 interface NodeQueues {
   flushQueue(error: Error, which?: { offlineQueue?: boolean; commandQueue?: boolean }): void;
 }
 
 /**
- * When a connection to a node closes, the driver sends its calls to another node, also those that have left and may have run: it did so
- * for calls that were given up, in a process that woke after hours, when Redis had forgotten the session and took the copy for a new call.
- * So these fail in words that the driver does not know, and are sent again by who sent them. What has not left it goes on sending.
+ * When a connection to a node closes, the driver sends its calls to another node, also those that have left and may have run. In a process
+ * that woke after hours they were given up, and Redis had forgotten the session and took the copy for a new call.
+ * So these fail in words that the driver does not know, and who sent them sends them again. What has not left it goes on sending.
  */
 function failingWhatHasLeft(node: NodeQueues): void {
   const flush = node.flushQueue.bind(node);

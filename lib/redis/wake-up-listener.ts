@@ -1,6 +1,6 @@
-import { clearInterval, clearTimeout, setInterval, setTimeout, within } from '../time-and-randomness.js';
+import { clearInterval, clearTimeout, setInterval, setTimeout } from '../time-and-randomness.js';
 import type { RedisClient } from './redis.client.js';
-import { isNotPermitted, NoAnswerError, unknownCommand } from './redis.errors.js';
+import { isNotPermitted, unknownCommand } from './redis.errors.js';
 
 /** How long a subscriber may be silent before it is asked whether it still lives. */
 const SUBSCRIBER_CHECK_MS = 10_000;
@@ -30,6 +30,8 @@ export class WakeUpListener {
   readonly #listeners = new Set<(shard: string | undefined) => void>();
   readonly #echoes = new Set<() => void>();
   #checkTimer: NodeJS.Timeout | undefined;
+  /** Until SUBSCRIBE is answered: its link may be dead. */
+  #lateTimer: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly subscriber: RedisClient,
@@ -69,17 +71,16 @@ export class WakeUpListener {
     if (this.connection.isClosed) return;
     clearInterval(this.#checkTimer);
     this.#checkTimer = setInterval(() => this.#check(), SUBSCRIBER_CHECK_MS).unref();
-    const { subscriber, connection } = this;
-    const late = () => {
-      connection.replace(subscriber);
-      return new NoAnswerError(`SUBSCRIBE was not answered within ${connection.timeoutMs} ms.`);
-    };
+    clearTimeout(this.#lateTimer);
+    this.#lateTimer = setTimeout(() => this.connection.replace(this.subscriber), this.connection.timeoutMs).unref();
     try {
-      await within(connection.timeoutMs, subscriber.subscribe(this.channel), late);
+      await this.subscriber.subscribe(this.channel);
       this.#isRefused = false;
     } catch (error) {
       this.#isRefused = this.#isForbidden(error, 'SUBSCRIBE', 'subscribe to');
       if (!this.#isRefused) return; // It closed again, or was cut off; the next `ready` subscribes.
+    } finally {
+      clearTimeout(this.#lateTimer);
     }
     if (this.connection.isClosed) return;
     this.#isSubscribed = !this.#isRefused;
@@ -97,6 +98,7 @@ export class WakeUpListener {
 
   stop(): void {
     clearInterval(this.#checkTimer);
+    clearTimeout(this.#lateTimer);
     for (const done of this.#waiting) done();
   }
 

@@ -166,7 +166,7 @@ export class Resharding {
     return true;
   }
 
-  /** That of its workers, by which a jump of the clock is told from a pause: after a longer one live workers would lose their jobs. */
+  /** Of its workers: by a longer one a jump of the clock looks like a pause, and live workers lose their jobs. */
   async #leaseOf(tag: ShardMarks): Promise<number> {
     const longest = Number((await tag.meta(['longestLease']))[0]);
     return longest >= LEASE_MS.min ? Math.min(longest, NOTHING_ASKED.leaseMs) : NOTHING_ASKED.leaseMs;
