@@ -42,9 +42,7 @@ export class Member {
   readonly application: Application;
   /** When it was asked to end; Infinity while it was not. */
   stoppingAt = Infinity;
-  /** What is wrong with it never heals. */
-  isBroken = false;
-  /** When that happened to it, simulated ms. */
+  /** When something became wrong with it that never heals, simulated ms; Infinity while nothing has. */
   brokenAt = Infinity;
   /** How many shards it takes the queue to have. */
   readonly shards: number;
@@ -98,6 +96,10 @@ export class Member {
   /** Simulated ms; Infinity before. */
   firstAnswerAt(shard: string): number {
     return this.#firstAnswers.get(shard) ?? Infinity;
+  }
+
+  get isBroken(): boolean {
+    return this.brokenAt < Infinity;
   }
 
   get isStopping(): boolean {
@@ -285,9 +287,7 @@ export class Fleet {
     const process = new SimulatedProcess(this.world, name, incarnation, this.older.has(name) ? 'older' : 'present');
     const member = new Member(process, role, this.configuration, this.shards);
     // What never heals is wrong with its machine, and not with one process on it.
-    const { isBroken = false, brokenAt = Infinity } = this.members.get(name) ?? {};
-    member.isBroken = isBroken;
-    member.brokenAt = brokenAt;
+    member.brokenAt = this.members.get(name)?.brokenAt ?? Infinity;
     this.members.set(name, member);
     this.world.engine.trace('boot', member.id, `${role} ${process.build}`);
     this.world.engine.after(0, () => this.#start(member), member.process);

@@ -151,7 +151,6 @@ const FOR_GOOD_MS = 1e12;
 /** The rules hold for the others, as soon as what it held is theirs. */
 function broken({ simulation, member, fault }: Injection): void {
   const { troubles, configuration, engine } = simulation;
-  member.isBroken = true;
   member.brokenAt = engine.now;
   troubles.markForGood(member.process.name);
   troubles.mark(ALL, 5_000 + 2 * configuration.leaseMs + 3 * configuration.commandTimeoutMs);

@@ -16,7 +16,6 @@ export class Sessions {
   readonly #sessions = new Map<string, SessionHistory>();
   /** Of each session that sends steps: its last call, and when the first copy of it left, whether it arrived or not. */
   readonly #sent = new Map<string, { readonly call: number; readonly at: number }>();
-
   /** Of each call that came again, by session and number: when it came last, simulated ms. */
   readonly #again = new Map<string, number>();
 
