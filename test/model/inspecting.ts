@@ -6,13 +6,15 @@ import { HOUR } from './system.js';
 
 export const INSPECTING: Pick<Acts, 'inspect' | 'requeueDead' | 'removeDead' | 'purge'> = {
   async inspect(play, { page }) {
-    await Promise.all([
-      compareCounts(play),
-      compareTotals(play),
-      ...(['delayed', 'due', 'running', 'dead'] as const).map((state) => compareList(play, state, page)),
-      ...play.ids.map((id) => compareJob(play, id)),
-      play.system.problems().then((problems) => play.same('problems', problems, [])),
-    ]);
+    const compare = () =>
+      Promise.all([
+        compareCounts(play),
+        compareTotals(play),
+        ...(['delayed', 'due', 'running', 'dead'] as const).map((state) => compareList(play, state, page)),
+        ...play.ids.map((id) => compareJob(play, id)),
+        play.system.problems().then((problems) => play.same('problems', problems, [])),
+      ]);
+    await play.looking(compare);
     return 'inspect';
   },
 
@@ -24,6 +26,7 @@ export const INSPECTING: Pick<Acts, 'inspect' | 'requeueDead' | 'removeDead' | '
     play.lose(command, 'producer');
     const options = { delay: delay * HOUR, resetAttempts, limit, reason };
     const answer = await play.system.inspector.requeueDead(play.queue, ids, options);
+    if (answer.requeued + answer.remaining !== model.dead.length) model.takeBack(); // See `noticeSweep`: it made dead letters.
     const matching = deadOf(model, ids).filter((job) => reason === undefined || job.reason === reason);
     const moved = matching.slice(0, limit);
     for (const job of moved) model.requeue(job, delay, resetAttempts);
@@ -37,6 +40,7 @@ export const INSPECTING: Pick<Acts, 'inspect' | 'requeueDead' | 'removeDead' | '
     const ids = chosen(play, which);
     play.lose(command, 'producer');
     const answer = await play.system.inspector.removeDead(play.queue, ids, { limit });
+    if (answer.removed + answer.remaining !== model.dead.length) model.takeBack();
     const removed = deadOf(model, ids).slice(0, limit);
     for (const job of removed) {
       model.remove(job);
@@ -49,10 +53,12 @@ export const INSPECTING: Pick<Acts, 'inspect' | 'requeueDead' | 'removeDead' | '
   async purge(play, { states }) {
     const { model } = play;
     const { removed } = await play.system.inspector.purge(play.queue, { states });
-    const gone = [
+    const goes = () => [
       ...(states.includes('waiting') ? [...model.delayed, ...model.due, ...model.quarantined] : []),
       ...(states.includes('dead') ? model.dead : []),
     ];
+    if (removed !== goes().length) model.takeBack();
+    const gone = goes();
     for (const job of gone) {
       model.remove(job);
       play.promised.takenAway(job.id);

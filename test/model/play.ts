@@ -163,6 +163,27 @@ export class Play {
     );
   }
 
+  /**
+   * A worker's step that comes after what is stored was looked at, and before this call, takes back what is over. The call shows it: it
+   * found a job that the model has as running in another state, or gone.
+   */
+  noticeSweep(id: string, found: string | undefined): void {
+    const { model } = this;
+    if (found !== 'running' && model.overdue.some(([claim]) => model.heldBy(claim).some((job) => job.id === id)))
+      model.takeBack();
+  }
+
+  /** What only looks looks again when such a step came before it. */
+  async looking<T>(look: () => Promise<T>): Promise<T> {
+    try {
+      return await look();
+    } catch (error) {
+      if (!this.sweptAway(await this.system.stored())) throw error;
+      await this.#compareStored();
+      return look();
+    }
+  }
+
   // --- The end ------------------------------------------------------------------------------------------------------------
 
   /** Runs whatever is left. Then all that was ever accepted has run, is dead, or was taken away. */

@@ -44,6 +44,7 @@ export const PRODUCING: Pick<
     const id = idOf(play, which);
     play.lose(command, 'producer');
     const { outcome, state } = await play.system.producer.cancel(play.queue, id, { running });
+    play.noticeSweep(id, state);
     play.same(`cancel ${id}`, { outcome, state }, play.model.cancel(id, running));
     if (outcome === 'cancelled' || (running && outcome === 'running')) play.promised.takenAway(id);
     return `cancel${running ? ' { running }' : ''} → ${outcome}${inState(outcome, state)}`;
@@ -56,6 +57,7 @@ export const PRODUCING: Pick<
     const target = 'at' in to ? { at: play.system.moment(to.at * HOUR) } : { delay: to.delay * HOUR };
     const due = 'at' in to ? to.at : play.model.now + to.delay;
     const { outcome, state, dueAt } = await play.system.producer.reschedule(play.queue, id, target);
+    play.noticeSweep(id, state);
     play.same(`reschedule ${id}`, { outcome, state }, play.model.move(id, due, false));
     if (outcome === 'rescheduled') play.sameTime(`reschedule ${id}`, play.system.since(dueAt!), due);
     return `reschedule → ${outcome}${inState(outcome, state)}`;
@@ -66,6 +68,7 @@ export const PRODUCING: Pick<
     const payload = play.newPayload();
     play.lose(command, 'producer');
     const { outcome, state, dueAt } = await play.system.producer.update(play.queue, id, payload);
+    play.noticeSweep(id, state);
     play.same(`update ${id}`, { outcome, state }, play.model.update(id, payload));
     if (outcome === 'updated') {
       const job = play.model.jobs.get(id)!;
@@ -80,6 +83,7 @@ export const PRODUCING: Pick<
     const payload = play.newPayload();
     play.lose(command, 'producer');
     const { outcome, state, dueAt } = await play.system.producer.signal(play.queue, id, payload);
+    play.noticeSweep(id, state);
     play.same(`signal ${id}`, { outcome, state }, play.model.signal(id, payload));
     if (outcome === 'signalled') {
       const job = play.model.jobs.get(id)!;
@@ -93,6 +97,7 @@ export const PRODUCING: Pick<
     const id = idOf(play, command.which);
     play.lose(command, 'producer');
     const { outcome, state, dueAt } = await play.system.producer.runNow(play.queue, id);
+    play.noticeSweep(id, state);
     play.same(`runNow ${id}`, { outcome, state }, play.model.move(id, play.model.now, true));
     const job = play.model.jobs.get(id);
     const due = job?.state === 'waiting' ? job.due : play.model.now;
@@ -101,7 +106,8 @@ export const PRODUCING: Pick<
   },
 
   async get(play, { which }) {
-    return `get → ${await compareJob(play, idOf(play, which))}`;
+    const id = idOf(play, which);
+    return `get → ${await play.looking(() => compareJob(play, id))}`;
   },
 };
 
@@ -139,6 +145,7 @@ function compare(
 ): string {
   const { model, system } = play;
   const id = job.id ?? result.id;
+  play.noticeSweep(id, result.state);
   const known = model.jobs.get(id);
   const before = known?.state;
   const wish: Wish = {

@@ -100,6 +100,8 @@ export const WORKING: Pick<
   },
 
   async advance(play, { hours }) {
+    // A step that came since the last look took back what was over before the time goes by.
+    if (play.model.overdue.length > 0 && play.sweptAway(await play.system.stored())) play.model.takeBack();
     play.model.now += hours;
     await play.system.advance(
       hours * HOUR,
