@@ -12,6 +12,7 @@ const SWITCHED = '+switch-master';
 const NAME = 'jobs';
 /** Where nothing is. */
 const NOWHERE = '10.0.1.99';
+const NOTHING = Buffer.alloc(0);
 
 export const SENTINELS = {
   sentinels: Array.from({ length: COUNT }, (_, n) => ({ host: sentinelHost(n), port: PORT })),
@@ -27,10 +28,9 @@ interface Trouble {
 /** One of the three. It serves no data: it says who is the master, and tells when another one is. */
 class Sentinel extends Host implements Listener {
   isAway = false;
-  /** It takes connections, and answers nothing. */
-  hangs: Trouble | undefined;
   /** It names another server than the master. */
   lies: (Trouble & { readonly host: string | null }) | undefined;
+  #hangs: Trouble | undefined;
   /** Of the change of which it has heard last: changes in quick succession reach it in any order. */
   #epoch = 0;
 
@@ -49,11 +49,13 @@ class Sentinel extends Host implements Listener {
 
   receive(connection: Connection, data: Buffer): void {
     let buffer = connection.unread ? Buffer.concat([connection.unread, data]) : data;
+    connection.unread = buffer;
+    // What it has not read it answers when it goes on, in order.
+    if (this.#isIn(this.#hangs)) return;
     for (let parsed = parseCommand(buffer); parsed; parsed = parseCommand(buffer)) {
       buffer = parsed.rest;
-      if (this.#isIn(this.hangs)) continue;
-      const answer = this.#answer(connection, parsed.args);
-      this.simulation.engine.after(0.1, () => connection.down(answer));
+      const { args } = parsed;
+      this.simulation.engine.after(0.1, () => connection.down(this.#answer(connection, args)));
     }
     connection.unread = buffer.length > 0 ? buffer : undefined;
   }
@@ -64,7 +66,7 @@ class Sentinel extends Host implements Listener {
     if (epoch < this.#epoch) return;
     this.#epoch = epoch;
     this.master = master;
-    if (this.isAway || this.#isIn(this.hangs)) return;
+    if (this.isAway || this.#isIn(this.#hangs)) return;
     const message = `${NAME} ${old} 6379 ${master} 6379`;
     for (const client of this.clients) {
       if (client.isSubscriber) client.push(pushReply(client.protocol, ['message', SWITCHED, message]));
@@ -74,6 +76,14 @@ class Sentinel extends Host implements Listener {
   goAway(): void {
     this.isAway = true;
     this.dropAll();
+  }
+
+  /** It takes connections, and reads nothing that comes over them before then. */
+  hang(hangs: Trouble): void {
+    this.#hangs = hangs;
+    this.simulation.engine.at(hangs.until, () => {
+      for (const client of this.clients) this.receive(client, NOTHING);
+    });
   }
 
   #answer(connection: Connection, args: readonly string[]): Buffer {
@@ -177,7 +187,7 @@ export class SimulatedSentinels {
   away(first: number, count: number, ms: number, hangs: boolean, took: Took): void {
     const { engine } = this.simulation;
     for (const sentinel of this.#some(first, count)) {
-      if (hangs) sentinel.hangs = { until: engine.now + ms, took };
+      if (hangs) sentinel.hang({ until: engine.now + ms, took });
       else {
         sentinel.goAway();
         took();

@@ -46,3 +46,20 @@ it(
   },
   LIMIT_MS,
 );
+
+const THROWS_ON_THE_WAY = `
+  import { buildAll } from './test/simulation/build.mjs';
+  await buildAll();
+  const { inOneTurn } = await import('./dist-simulation/one-turn.js');
+  const events = [() => process.nextTick(() => { throw new Error('in a callback'); }), () => console.log('goes on')];
+  await inOneTurn(() => (events.shift()?.(), events.length > 0), ({ message }) => console.log('threw', message));
+  console.log('ended');`;
+
+it(
+  'what a callback of the driver throws is told, and the events go on',
+  async () => {
+    const { stdout } = await run(process.execPath, ['--input-type=module', '-e', THROWS_ON_THE_WAY]);
+    expect(stdout.trim().split('\n').slice(-3)).toEqual(['threw in a callback', 'goes on', 'ended']);
+  },
+  LIMIT_MS,
+);

@@ -12,6 +12,7 @@ import { Network } from './network.js';
 import { beginNight } from './nights.js';
 import { NodeClocks } from './node-clocks.js';
 import type { Connection, Listener, NetworkWorld } from './network.js';
+import { inOneTurn } from './one-turn.js';
 import { Oracle } from './oracle.js';
 import type { Violation } from './oracle.js';
 import { LOOK_EVERY_MS, Patrol } from './patrol.js';
@@ -278,36 +279,20 @@ export class Simulation implements World, NetworkWorld {
   }
 
   /**
-   * Runs everything in one turn of the real event loop: Node's own queues are emptied after each event, as Node does it.
+   * Runs everything in one turn of the real event loop.
    *
    * @param stop ends at the first violation
    * @param untilMs ends at this simulated time, without the rules about what must be over by then
    */
-  run({ stop = false, untilMs = Infinity, slow = false } = {}): Promise<Result> {
+  async run({ stop = false, untilMs = Infinity, slow = false } = {}): Promise<Result> {
     this.#prepare();
     if (slow) return this.#runSlowly();
-    const drain = (process as unknown as { _tickCallback: () => void })._tickCallback;
-    const all = () => {
-      drain();
-      while (this.#next()) {
-        drain();
-        if ((stop && this.oracle.violations.length > 0) || this.engine.now > untilMs) {
-          this.#isStopped = true;
-          break;
-        }
-      }
-      return this.#finish();
+    const next = () => {
+      this.#isStopped = (stop && this.oracle.violations.length > 0) || this.engine.now > untilMs;
+      return !this.#isStopped && this.#next();
     };
-    // Not from a microtask, inside of which no other one would run.
-    return new Promise((resolve, reject) => {
-      setImmediate(() => {
-        try {
-          resolve(all());
-        } catch (error) {
-          reject(error);
-        }
-      });
-    });
+    await inOneTurn(next, (error) => this.oracle.report('threw', firstLines(error)));
+    return this.#finish();
   }
 
   /** The same by documented means: a turn of the real event loop for each event. Both must give the same trace. */
