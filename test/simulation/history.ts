@@ -132,6 +132,8 @@ export interface ClaimedJobHistory {
   outcomeAt?: number;
   /** That was lost with the tail, or told to a master that had been deposed: the claim holds the job still, or again. */
   isOutcomeLost?: boolean;
+  /** Its worker stopped, and could not hand it back while its process went on: it waits for the end of its lease. */
+  isLeft?: boolean;
 }
 
 export interface SessionHistory {

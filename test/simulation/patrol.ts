@@ -49,15 +49,18 @@ export class Patrol {
    */
   afterDrain(member: Member, queue?: string): void {
     const { oracle, engine, shardBases, troubles } = this.simulation;
+    if (member.role === 'puller') return;
     // What happened to all of them while it drained happened to it as well.
-    if (member.role === 'puller' || troubles.calmSince(ALL) >= engine.now) return;
+    const isCalm = troubles.calmSince(ALL) < engine.now;
     for (const base of shardBases) {
       if (queue !== undefined && queueOf(base) !== queue) continue;
       for (const [id, number] of this.#running(base)) {
         const claim = oracle.claimOf(`${base}due`, number);
         if (claim?.member !== member) continue;
+        const job = claim.jobs.get(id)!;
+        if (!isCalm) job.isLeft = true;
         // It was settled, or taken back, and that was lost with the tail.
-        if (claim.jobs.get(id)?.isOutcomeLost) continue;
+        if (job.isLeft || job.isOutcomeLost) continue;
         oracle.report('drain', `${id} is still held for ${member.id}, which has drained`);
       }
     }
@@ -158,9 +161,11 @@ export class Patrol {
       const settled = 2 * configuration.commandTimeoutMs + 3_000;
       const calmSince = troubles.calmSince(member.process.name);
       if (engine.now < Math.max(claim.at, calmSince) + settled) continue;
-      // Its outcome was lost with the tail, or its process was frozen for longer than Redis remembers what it has not told: nobody renews it,
-      // and it is taken back when its lease is over, by somebody who is well.
-      const isForgotten = claim.at < oracle.lastRollbackAt || claim.renewedAt + claim.leaseMs < calmSince;
+      // Its worker stopped where it could not hand it back, its outcome was lost with the tail, or its process was frozen for longer
+      // than Redis remembers what it has not told: nobody renews it, and it is taken back when its lease is over, by
+      // somebody who is well.
+      const { isLeft } = claim.jobs.get(id) ?? {};
+      const isForgotten = isLeft || claim.at < oracle.lastRollbackAt || claim.renewedAt + claim.leaseMs < calmSince;
       const since = Math.max(oracle.lastRollbackAt, this.#sweptSince(claim.queue));
       const leaseMs = this.#leaseLeft(claim);
       if (isForgotten && engine.now < since + leaseMs + GRACE_LEASES * configuration.leaseMs + SWEPT_MS) continue;
