@@ -35,6 +35,12 @@ const MOST_PIECES = 8;
  * with hundreds of queues sends more than a connection would carry then, and each of its calls would miss its deadline, with no fault.
  */
 const MOST_BEHIND_MS = 250;
+/**
+ * So long it leaves alone a connection over which a script is asked for again that the server has forgotten: that is twice the way, of which
+ * each part may be as far behind, and would be more than the shortest `commandTimeout`.
+ */
+const UNMEDDLED_MS = 1_000;
+const FORGOTTEN = Buffer.from('-NOSCRIPT');
 
 /** What holds back the bytes of one direction. */
 interface Hold {
@@ -84,6 +90,7 @@ export class Connection {
   #isCutDown = false;
   #upAt = 0;
   #downAt = 0;
+  #unmeddledUntil = 0;
   /** Replies that will be read at once, and when. */
   #joining: { readonly at: number; readonly replies: Buffer[] } | undefined;
 
@@ -124,6 +131,7 @@ export class Connection {
       return;
     }
     if (this.#joins(data)) return;
+    if (data.subarray(0, FORGOTTEN.length).equals(FORGOTTEN)) this.#unmeddledUntil = engine.now + UNMEDDLED_MS;
     const meddled = this.#isMeddledWith(this.#downAt) ? this.world.weather?.ofReply(this, data) : undefined;
     if (meddled?.kind === 'joined') return this.#beginJoining(data, meddled.pieces[0]!.heldMs);
     const whole = meddled?.pieces ?? this.#pieces(data).map((piece) => ({ data: piece, heldMs: 0 }));
@@ -244,7 +252,8 @@ export class Connection {
   }
 
   #isMeddledWith(lastArrivesAt: number): boolean {
-    return !this.inPieces && lastArrivesAt < this.world.engine.now + MOST_BEHIND_MS;
+    const { now } = this.world.engine;
+    return !this.inPieces && lastArrivesAt < now + MOST_BEHIND_MS && this.#unmeddledUntil < now;
   }
 
   #swallows(): boolean {
