@@ -149,7 +149,8 @@ interface SentinelConnector {
 
 /**
  * A connection to a Sentinel that was lost and comes back subscribes again, and the driver looks at no answer. If the Sentinel did not
- * answer in time, or the driver closed the connection before, the rejection would be nobody's, and would end the process.
+ * answer in time, or the driver closed the connection before, the rejection would be nobody's, and would end the process. Other errors
+ * the driver throws, or writes to the console. If none answers, the client says so.
  */
 function heedingSentinels(client: Redis): Redis {
   const { connector } = client as unknown as { connector: SentinelConnector };
@@ -157,6 +158,7 @@ function heedingSentinels(client: Redis): Redis {
   if (!connect) return client;
   connector.connectToSentinel = (...args) => {
     const sentinel = connect(...args);
+    sentinel.on('error', () => undefined);
     const subscribe = sentinel.subscribe.bind(sentinel) as (...channels: string[]) => Promise<unknown>;
     sentinel.subscribe = (...channels: unknown[]) => heeded(subscribe(...(channels as string[])));
     return sentinel;
