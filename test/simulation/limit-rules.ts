@@ -81,6 +81,11 @@ export class LimitRules implements ScriptRules {
     return states.flatMap(([, state]) => [...state.kept.keys()]);
   }
 
+  /** Those of them that go before a job of their group, and when they are due. */
+  keptBefore(dueKey: string, id: string): (readonly [id: string, due: number])[] {
+    return this.#states.get(dueKey)?.keptBefore(id) ?? [];
+  }
+
   begins(script: RunningScript): void {
     const { name, keys } = script;
     this.#state = this.#stateOf(keys[SHARD_KEYS.due]!);

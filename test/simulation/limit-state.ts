@@ -87,6 +87,12 @@ export class LimitState {
     return false;
   }
 
+  /** Jobs that keep the place of this one's group while they wait, and when they are due: it may be one of them. */
+  keptBefore(id: string): [id: string, due: number][] {
+    const { base } = this.store.placeOf(id);
+    return [...this.kept].filter(([other]) => this.keeps(other) && this.store.placeOf(other).base === base);
+  }
+
   /** A script has changed what runs. @param at simulated ms */
   update(at: number): void {
     const { count, groupCount } = this.limits;

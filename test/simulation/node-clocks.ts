@@ -51,6 +51,17 @@ export class NodeClocks {
     return this.jumps.filter(({ bases }) => bases === undefined || bases.has(base));
   }
 
+  /** By how much the clock of this shard was set back from the furthest it has been since then, ms. @param since simulated ms */
+  setBackSince(key: string, since: number): number {
+    let [jumped, most] = [0, 0];
+    for (const jump of this.jumpsOf(key)) {
+      if (jump.at < since) continue;
+      jumped += jump.ms;
+      most = Math.max(most, jumped);
+    }
+    return most - jumped;
+  }
+
   /**
    * Whether the clock of this shard may have shown a time, between another one that it has shown and now. A clock that slips or jumps may go
    * back behind a time that it has shown.

@@ -224,6 +224,7 @@ export class Patrol {
       if (!place || place.index === 'dead') continue;
       if (place.index === 'due' && Number(place.score) > this.simulation.clockMs(base) - 6_000) continue;
       if (place.index === 'due' && this.#waitsForSlowOnes(base, id)) continue;
+      if (place.index === 'due' && this.#waitsForTimeToComeAgain(base, id)) continue;
       if (place.index !== 'running' && this.#waitsForForgotten(base)) continue;
       if (place.index === 'running' && this.#stillRuns(base, id, place.score!)) continue;
       if (place.index === 'running' && this.#isOnItsWay(base, place.score!)) continue;
@@ -258,6 +259,21 @@ export class Patrol {
     const lately = engine.now - STARTS_WITHIN_MS;
     if (oracle.limits.mayStartSince(`${base}due`, id) < lately) return false;
     return [...oracle.claims.values()].some(({ shard, at }) => shard === `${base}due` && at > lately);
+  }
+
+  /**
+   * Where retries block, its group waits for a job that has its place and was given back or is to be tried again. The clock was set back after
+   * the due time of that one was written: it waits until this time comes again, and so do all behind it.
+   */
+  #waitsForTimeToComeAgain(base: string, id: string): boolean {
+    const { oracle, clocks } = this.simulation;
+    const now = this.simulation.clockMs(base);
+    const first = oracle.limits.keptBefore(`${base}due`, id);
+    const comesAgain = ([other, due]: readonly [string, number]) => {
+      const setBackMs = clocks.setBackSince(base, oracle.job(other).dueSetAt);
+      return setBackMs > 0 && due > now - STARTS_WITHIN_MS && due <= now + setBackMs;
+    };
+    return first.length > 0 && first.every(comesAgain);
   }
 
   /** All places of its queue are held by jobs that were pulled and that nobody settles, until their leases end. */
