@@ -78,11 +78,18 @@ class Sentinel extends Host implements Listener {
     this.dropAll();
   }
 
-  /** It takes connections, and reads nothing that comes over them before then. */
-  hang(hangs: Trouble): void {
+  /**
+   * It takes connections, and reads nothing that comes over them before then.
+   *
+   * @param forgetsThem it answers nothing of that later either, and nothing more over these connections: the way to it was broken
+   */
+  hang(hangs: Trouble, forgetsThem: boolean): void {
     this.#hangs = hangs;
     this.simulation.engine.at(hangs.until, () => {
-      for (const client of this.clients) this.receive(client, NOTHING);
+      for (const client of this.clients) {
+        if (forgetsThem && client.unread) client.isHalfOpen = hangs.took;
+        else this.receive(client, NOTHING);
+      }
     });
   }
 
@@ -187,7 +194,7 @@ export class SimulatedSentinels {
   away(first: number, count: number, ms: number, hangs: boolean, took: Took): void {
     const { engine } = this.simulation;
     for (const sentinel of this.#some(first, count)) {
-      if (hangs) sentinel.hang({ until: engine.now + ms, took });
+      if (hangs) sentinel.hang({ until: engine.now + ms, took }, Math.floor(ms) % 2 === 0);
       else {
         sentinel.goAway();
         took();
