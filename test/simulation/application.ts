@@ -28,6 +28,9 @@ const MOST_REFUSED = 300_000;
 const DEFINED: readonly Trait[] = ['defined', 'debounced', 'throttled', 'refusing'];
 /** Six of them are more than one step may claim. */
 const HEAVY_BYTES = 200_000;
+/** So many come one after the other, and seldom: they cost most of the time of a run. */
+const HEAVY_IN_A_ROW = 8;
+const HEAVY_EVERY = 80;
 
 type Definitions = typeof import('../../lib/job/queue-definition.js');
 type Backoffs = typeof import('../../lib/job/backoff.js');
@@ -111,7 +114,8 @@ export class Application {
   /** What is stored of a run. */
   payload(run: RunPlan, isByContent = false): RunPlan {
     if (isByContent) return run;
-    if (this.has('heavy') && run.n % 4 === 0) return { ...run, text: 'y'.repeat(HEAVY_BYTES) } as RunPlan;
+    if (this.has('heavy') && run.n % HEAVY_EVERY < HEAVY_IN_A_ROW)
+      return { ...run, text: 'y'.repeat(HEAVY_BYTES) } as RunPlan;
     return this.has('compressed') && run.n % 2 === 0 ? ({ ...run, text: 'x'.repeat(300) } as RunPlan) : run;
   }
 
