@@ -290,13 +290,28 @@ export class ScheduleRules implements ScriptRules {
       return;
     }
     const grid = gridOf(after);
-    const times = gridTimes(grid, before.state.last + 1, after.state.last);
+    const over = new Set(before.state.over);
+    const isOver = (at: number) => over.has(at) && this.#hadItsLife(`{${id}}${at.toString(36)}`);
+    const times = gridTimes(grid, before.state.last + 1, after.state.last).filter((at) => !isOver(at));
     const isRight = stored.every((occurrence) => times.includes(timeOf(occurrence)!));
     if (times.length !== stored.length + Number(missed) || !isRight) {
       const what = `${times.length} times since ${before.state.last}, made ${stored.length} occurrences, and counted ${missed}`;
       this.oracle.report('occurrence', `${id} of ${keys[SHARD_KEYS.due]!} has ${what} as missed`);
     }
     for (const occurrence of stored) schedule.made.set(occurrence, after.definition);
+  }
+
+  /**
+   * Excused: a clock that was ahead had it run, or be left out, long before its time, and was set right. A change of its schedule then names it
+   * as over, and nobody makes it again when its time comes. What nobody has begun or left out, and what is not stored, would be lost.
+   */
+  #hadItsLife(occurrence: string): boolean {
+    const { made, extras, skipped } = this.#of(scheduleOf(occurrence)!);
+    if (!made.has(occurrence) && !extras.has(occurrence)) return false;
+    if (this.#begun.has(occurrence) || skipped.has(occurrence)) return true;
+    const { versions } = this.oracle.job(occurrence);
+    if ([...versions.values()].some(({ tries, overAt }) => tries > 0 || overAt !== undefined)) return true;
+    return this.oracle.peek('HEXISTS', `${this.#base}jobs`, occurrence) === 1;
   }
 
   /** What was due and is taken back counts as missed. */
