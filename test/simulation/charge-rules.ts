@@ -131,7 +131,8 @@ export class ChargeRules implements ScriptRules {
    * was frozen and never started it; or the other ones began when its claim, which says that it is alone, had left, and had not come or was
    * never answered: until then the process does not know what to take the mark from; or they began when its lease, which nothing renews,
    * was over for its process: Redis may have it for longer, where its clock was ahead; or they began when its own had ended, or its process
-   * was broken for good: neither could be told, nor that it was not alone any more.
+   * was broken for good: neither could be told, nor that it was not alone any more; or its process died while the step was on its way that
+   * tells that.
    */
   #judgeTogether(claim: ClaimHistory, id: string, { losses }: StoredAttempts): void {
     const { member, number, queue } = claim;
@@ -145,6 +146,7 @@ export class ChargeRules implements ScriptRules {
       if (!claim.isKept && claim.renewedAt + claim.leaseMs < run.startedAt) continue;
       const untoldFrom = Math.min(own?.endedAt ?? Infinity, member.brokenAt);
       if (Math.max(untoldFrom, claim.renewedAt) < run.startedAt) continue;
+      if (!member.isAlive && this.oracle.sessions.isOnItsWay(claim.session, run.startedAt)) continue;
       this.oracle.report('chargedTogether', `${id} was charged the loss of ${number} of ${member.id}, where ${other} ran as well`); // prettier-ignore
       return;
     }

@@ -46,6 +46,15 @@ export class Sessions {
     return this.#sent.get(session)?.at ?? this.simulation.engine.now;
   }
 
+  /** Whether the process of this session has sent a step to its shard since then that never came, by whichever of its sessions there. */
+  isOnItsWay(session: string, since: number): boolean {
+    const ofProcess = session.slice(0, session.lastIndexOf('.') + 1);
+    for (const [name, { call, at }] of this.#sent) {
+      if (name.startsWith(ofProcess) && at >= since && (this.#sessions.get(name)?.call ?? -1) < call) return true;
+    }
+    return false;
+  }
+
   /** When this call came for the last time, if it came again, simulated ms. */
   cameAgainAt(session: string, call: number): number | undefined {
     return this.#again.get(`${session} ${call}`);
