@@ -57,10 +57,10 @@ export class Patrol {
       for (const [id, number] of this.#running(base)) {
         const claim = oracle.claimOf(`${base}due`, number);
         if (claim?.member !== member) continue;
-        const job = claim.jobs.get(id)!;
-        if (!isCalm) job.isLeft = true;
+        const job = claim.jobs.get(id);
+        if (!isCalm && job) job.isLeft = true;
         // It was settled, or taken back, and that was lost with the tail.
-        if (job.isLeft || job.isOutcomeLost) continue;
+        if (!isCalm || job?.isLeft || job?.isOutcomeLost) continue;
         oracle.report('drain', `${id} is still held for ${member.id}, which has drained`);
       }
     }
