@@ -78,12 +78,12 @@ export class Patrol {
     const { oracle, engine, troubles, network } = this.simulation;
     const { steps, usefulSteps, fromQuarantine } = member;
     // Each shard of each queue is looked at for itself, by two sessions, which at first are refused until they have opened it.
-    // And where a job of the quarantine has had the process for itself, each of them asks again.
+    // And where a job of the quarantine has had the process for itself, or is about to, each of them asks again.
     // And where a connection has come back each worker looks, whether it is that of wake-ups or that of commands.
     const connections = network.connectionsOf(member.process);
     const back = connections - member.connections;
     member.connections = connections;
-    const most = MOST_USELESS_STEPS + (4 + back + 2 * fromQuarantine) * this.simulation.shardBases.length;
+    const most = MOST_USELESS_STEPS + (4 + back + 2 * (fromQuarantine + 1)) * this.simulation.shardBases.length;
     if (steps > most + 4 * usefulSteps) {
       oracle.reportOnce(
         'spin',
