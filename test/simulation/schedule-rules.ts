@@ -428,10 +428,10 @@ function timeOf(id: string): number | undefined {
   return time === undefined ? undefined : parseInt(time, 36);
 }
 
-/** The number of its payload, which a codec of the application may have written as bytes. */
-function numberOf(content: string): number {
+/** The number of its payload, which a codec of the application may have written as bytes. NaN of a damaged one. */
+export function numberOf(content: string): number {
   const body = content.slice(content.indexOf('\n') + 1);
-  const [, n] = NUMBER.exec(body) ?? NUMBER.exec(Buffer.from(body, 'base64').toString('latin1'))!;
+  const [, n] = NUMBER.exec(body) ?? NUMBER.exec(Buffer.from(body, 'base64').toString('latin1')) ?? [];
   return Number(n);
 }
 

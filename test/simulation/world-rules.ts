@@ -1,11 +1,15 @@
 import { isMoveInDoubt } from './history.js';
 import { basesOfShards, MOVED, queueOf, TAKEN } from './queues.js';
+import { numberOf } from './schedule-rules.js';
 import type { Simulation } from './simulation.js';
 import { SHARD_KEYS } from './step-arguments.js';
 import type { Concerns, Rollback, ScriptCall, ServerWitness } from './witness.js';
 
 /** So many deadlines after a call has failed no copy of it comes any more. */
 const LATE_COPIES = 3;
+
+/** They give a waiting job another payload. */
+const OVERWRITING = new Set(['signal', 'update']);
 
 type RunningCall = ScriptCall & { readonly name: string };
 
@@ -37,6 +41,8 @@ export class WorldRules implements ServerWitness {
       for (let i = 2; i < args.length; i += 2) this.#claimed(keys, args[i]!);
     } else if (name === 'HSET' && script.name === 'enqueue' && args[0] === keys[SHARD_KEYS.jobs]) {
       this.#stored(keys, args[1]!);
+    } else if (name === 'HSET' && OVERWRITING.has(script.name) && args[0] === keys[SHARD_KEYS.jobs]) {
+      this.#overwritten(args);
     }
   }
 
@@ -92,6 +98,18 @@ export class WorldRules implements ServerWitness {
     if (oracle.peek('HGET', keys[SHARD_KEYS.meta]!, 'publishingPaused') === '1') {
       oracle.report('publishing', `${id} is stored although publishing is paused`);
     }
+  }
+
+  /**
+   * An update or a signal takes the place of the payload that is stored. That one may have been enqueued after the call had been made,
+   * even after it had failed, if the call comes to the server later still: only the server knows which one it is.
+   */
+  #overwritten([key, id, text]: readonly string[]): void {
+    const { oracle } = this.simulation;
+    const old = numberOf(String(oracle.peek('HGET', key!, id!)));
+    const version = oracle.job(id!).versions.get(old);
+    // A call that runs anew, as Redis has forgotten it, finds what it wrote.
+    if (version && old !== numberOf(text!)) version.isSuperseded = true;
   }
 
   /** Where else a job must not be: in other shards, and in the queue that it came from or went to. */
