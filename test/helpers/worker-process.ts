@@ -118,6 +118,11 @@ export class WorkerProcess {
     this.child.send({ remove: [queue, { force: true }] });
   }
 
+  /** Ends all its jobs, those to come too, whose payload says `untilLetGo`. */
+  letGo(): void {
+    this.child.send({ lets: true });
+  }
+
   signal(signal: NodeJS.Signals): void {
     process.kill(this.child.pid!, signal);
   }

@@ -49,6 +49,9 @@ const tell = (kind, data = {}) => process.send?.({ kind, pid: process.pid, ...da
 /** Holds up the event loop. */
 const block = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
+let letGo;
+const isLetGo = new Promise((resolve) => (letGo = resolve));
+
 /** What a payload asks its handler to do. */
 async function behave(payload, job) {
   const { id, attempt, latenessMs, queue: from } = job;
@@ -60,6 +63,7 @@ async function behave(payload, job) {
   }
   if (payload.blockMs && attempt <= (payload.blockTimes ?? attempt)) block(payload.blockMs);
   if (payload.waitMs) await new Promise((resolve) => setTimeout(resolve, payload.waitMs));
+  if (payload.untilLetGo) await isLetGo;
   if (payload.hang) await new Promise(() => {});
   if (payload.untilAborted === true || payload.untilAborted >= attempt)
     await new Promise((resolve) => job.signal.addEventListener('abort', resolve));
@@ -109,7 +113,8 @@ const logger = Object.fromEntries(
 );
 const app = await NestFactory.createApplicationContext(App, { logger });
 app.enableShutdownHooks();
-process.on('message', ({ call, enqueue, move, remove }) => {
+process.on('message', ({ call, enqueue, move, remove, lets }) => {
+  if (lets) return letGo();
   if (remove) return void app.get(DelayQueueInspector).remove(...remove);
   if (move) return void app.get(DelayQueueInspector).move(...move);
   const [to, payload, jobOptions] = enqueue;

@@ -45,7 +45,8 @@ describe.each([
       const { producer, inspector } = end(await createApp(world, { options: { consume: false } }));
       const queue = `jump-${name}`;
       const alive = await workerOf(world, queue, { lease: LONG_LEASE_MS, concurrency: 1 });
-      const kept = await producer.enqueue(queue, { waitMs: LONG_LEASE_MS * 1.5 });
+      // However long the other processes take to start: it takes none of their jobs.
+      const kept = await producer.enqueue(queue, { untilLetGo: true });
       await alive.saw('start', { id: kept.id });
       const dies = await workerOf(world, queue, { lease: LONG_LEASE_MS });
       const orphan = await producer.enqueue(queue, { hang: true }); // the other one is full
@@ -70,6 +71,7 @@ describe.each([
       await eventually(() => expect(starts()).toContain(orphan.id), 20_000);
       // The grace after the jump is as long as a lease.
       expect(performance.now() - jumpedAt).toBeLessThan(LONG_LEASE_MS + 5_000);
+      alive.letGo();
       await alive.saw('end', { id: kept.id, attempt: 1 }, 20_000);
       expect(starts().filter((id) => id === kept.id)).toHaveLength(1);
       expect(alive.of('aborted')).toEqual([]);
