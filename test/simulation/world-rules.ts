@@ -106,7 +106,7 @@ export class WorldRules implements ServerWitness {
    */
   #overwritten([key, id, text]: readonly string[]): void {
     const { oracle } = this.simulation;
-    const old = numberOf(String(oracle.peek('HGET', key!, id!)));
+    const old = numberOf((oracle.peek('HGET', key!, id!) as string | null) ?? '');
     const version = oracle.job(id!).versions.get(old);
     // A call that runs anew, as Redis has forgotten it, finds what it wrote.
     if (version && old !== numberOf(text!)) version.isSuperseded = true;
