@@ -12,7 +12,7 @@ async function simulate(...args: string[]): Promise<string> {
   return stdout + stderr;
 }
 
-/** A minute where nothing else runs; much longer where it does. */
+/** Two minutes where little else runs; much longer where it does. */
 const LIMIT_MS = 900_000;
 const SEEDS = 20;
 /** From here on twenty take little time. */
