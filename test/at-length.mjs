@@ -1,4 +1,4 @@
-// npm run test:wall-clock -- --help, npm run test:limits -- --help: tests of npm test at their full size.
+// npm run test:wall-clock, test:limits, test:races, test:import: tests of npm test at their full size.
 import { spawn } from 'node:child_process';
 import { readArguments, refuseArguments } from '../tools/arguments.mjs';
 import { at } from '../tools/project.mjs';
@@ -15,6 +15,18 @@ const TESTS = {
     variable: 'LIMITS_KILLS',
     size: '40',
     what: 'kills of one of four processes that share limits',
+  },
+  races: {
+    specs: 'test/integration/features/recipes',
+    variable: 'SIGNAL_RACES',
+    size: '100000',
+    what: 'events that race the deadlines of their jobs',
+  },
+  import: {
+    specs: 'test/integration/command-line/import-bullmq',
+    variable: 'IMPORTED_JOBS',
+    size: '100000',
+    what: 'jobs that come from BullMQ while workers of both sides go on',
   },
 };
 

@@ -23,6 +23,8 @@ const MISTAKEN: Record<string, string[]> = {
   'test:mutants': ['nothing-like-it'],
   'test:wall-clock': ['--count', 'many'],
   'test:limits': ['--count', '0'],
+  'test:races': ['--count', '1.5'],
+  'test:import': ['--count', '1e5'],
 };
 
 function ask(args: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }> {

@@ -9,14 +9,14 @@ import type { System } from './system.js';
 import { Tally } from './tally.js';
 import { WANTED, WANTED_OF_GROUPS } from './wanted.js';
 
-const FILES = 4;
+const FILES = 2;
 /** Sequences that each file plays at a time, as most of a sequence is waiting for an answer. */
 const PLAYERS = 4;
 const PROCESSES = 2;
 /** The jest project `memory` plays them on the store in memory. */
 const IN_MEMORY = process.env['REDIS_URL'] === 'memory://';
 /** What the contract says is decided on Redis; that the other store is like it takes fewer. */
-const ALL = IN_MEMORY ? 800 : 2_000;
+const ALL = IN_MEMORY ? 400 : 1_000;
 /** A slow sequence takes seconds. */
 const SEQUENCE = process.env['MODEL_SLOW'] ? slowSequence : sequence;
 const RUNS = Math.ceil(Number(process.env['MODEL_RUNS'] ?? ALL) / FILES);

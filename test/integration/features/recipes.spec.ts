@@ -11,7 +11,7 @@ const here = inAWorld();
 
 /** A busy machine takes minutes, an idle one a quarter of one. */
 const LIMIT_MS = 900_000;
-const RACES = 100_000;
+const RACES = Number(process.env['SIGNAL_RACES'] ?? 20_000);
 const ROUND = 10_000;
 /** If one side wins less often, the races show little about the other. */
 const ENOUGH = 1_000;
@@ -21,7 +21,7 @@ const NEAR_MS = 4;
 
 describe('An event against its deadline', () => {
   it(
-    'runs each of 100,000 jobs once, and with the payload that the answer promised',
+    'runs each of many jobs once, and with the payload that the answer promised',
     async () => {
       const ran = new Map<string, string[]>();
       const note = (payload: string, { id }: DelayedJob) => void ran.set(id, [...(ran.get(id) ?? []), payload]);

@@ -1,3 +1,0 @@
-import { sequences } from './sequences.js';
-
-sequences(4);
