@@ -47,8 +47,8 @@ return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
 end`,
   readLimits: `local function read_limits()
 if limits then return limits end
-local text, turn, priorities, adopting, flip, rewound, widened =
-unpack(call('HMGET', META, 'limits', 'turn', 'priorities', 'adopting', 'flip', 'rewound', 'widened'))
+local text, turn, priorities, adopting, flip, rewound, widened, seenAt =
+unpack(call('HMGET', META, 'limits', 'turn', 'priorities', 'adopting', 'flip', 'rewound', 'widened', 'seenAt'))
 text = ' ' .. (text or '') .. ' '
 local function numbers(name)
 local a, b = string.match(text, ' ' .. name .. ':(%d+)/?(%d*) ')
@@ -68,6 +68,7 @@ limits.blocks = numbers('block') == 1
 limits.counts = (limits.count or limits.max or limits.groupCount or limits.groupMax) ~= nil
 limits.turn, limits.flip = math.max(latest, now * 1024), flip == '1' and 1 or 0
 limits.priorities, limits.adopting, limits.rewound, limits.widened = priorities or '0', adopting, rewound, widened
+limits.seen = math.min(now, whole(seenAt) or 0)
 return limits
 end`,
   window: `local function window(text, max, per)
@@ -215,7 +216,7 @@ for n, place in ipairs(places) do
 local due = jobs[2 * n - 1]
 if due ~= lastDue then
 lastDue, time = due, tonumber(due)
-prefix, time = digits(time), exact(math.max(now, math.min(time, 8.64e15)))
+prefix, time = digits(time), exact(math.max(limits.seen, math.min(time, 8.64e15)))
 entered = nil
 end
 if place ~= lastPlace then

@@ -338,6 +338,23 @@ it('after the clock went back, groups whose jobs were overdue when they came wai
   expect(await shard.problems()).toEqual([]);
 });
 
+it('what came overdue by a clock that was ahead waits for no time that no step of a worker has seen', async () => {
+  // The last step was an hour ago; if the clock goes back until then, the next step does not notice it.
+  const seenAt = (await shard.now()) - HOUR;
+  await shard.meta({ seenAt });
+  await store(
+    { id: 'before', at: seenAt - MINUTE, group: 'before' },
+    { id: 'since', at: seenAt + MINUTE, group: 'since' },
+  );
+  const { ring } = await shard.read();
+  expect(ring).toEqual({ [baseOf('before')]: seenAt, [baseOf('since')]: seenAt + MINUTE });
+  // Of a time that was set back nothing counts that is yet to come.
+  const ahead = (await shard.now()) + HOUR;
+  await shard.meta({ seenAt: ahead });
+  await store({ id: 'overdue', at: seenAt, group: 'overdue' });
+  expect((await shard.read()).ring[baseOf('overdue')]).toBeLessThanOrEqual(await shard.now());
+});
+
 describe('groups with a concurrency', () => {
   it('of one run one job at a time, in due order', async () => {
     await limit('groupCount:1');

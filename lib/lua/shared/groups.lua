@@ -29,8 +29,8 @@ end
 local limits
 local function read_limits()
   if limits then return limits end
-  local text, turn, priorities, adopting, flip, rewound, widened =
-    unpack(call('HMGET', META, 'limits', 'turn', 'priorities', 'adopting', 'flip', 'rewound', 'widened'))
+  local text, turn, priorities, adopting, flip, rewound, widened, seenAt =
+    unpack(call('HMGET', META, 'limits', 'turn', 'priorities', 'adopting', 'flip', 'rewound', 'widened', 'seenAt'))
   text = ' ' .. (text or '') .. ' '
   local function numbers(name)
     local a, b = string.match(text, ' ' .. name .. ':(%d+)/?(%d*) ')
@@ -51,6 +51,7 @@ local function read_limits()
   limits.counts = (limits.count or limits.max or limits.groupCount or limits.groupMax) ~= nil
   limits.turn, limits.flip = math.max(latest, now * 1024), flip == '1' and 1 or 0
   limits.priorities, limits.adopting, limits.rewound, limits.widened = priorities or '0', adopting, rewound, widened
+  limits.seen = math.min(now, whole(seenAt) or 0)
   return limits
 end
 
@@ -107,7 +108,8 @@ local function place_in(envelope)
 end
 
 -- Jobs that are about to enter `due` enter here first; never a read of the jobs of a group. A head that is overdue when it comes
--- counts from now: who always comes with older jobs must not pass all others for ever.
+-- counts from the latest time that a step has seen: who always comes with older jobs must not pass all others for ever. Not from now: where
+-- a clock that was ahead is set right before a step comes, nobody knows that it went back (step/grace.lua), and its group would wait.
 -- @param jobs due times and ids in turn, as ZADD takes them
 -- @param places where these stand, as text
 local function enter(jobs, places)
@@ -119,7 +121,7 @@ local function enter(jobs, places)
     local due = jobs[2 * n - 1]
     if due ~= lastDue then
       lastDue, time = due, tonumber(due)
-      prefix, time = digits(time), exact(math.max(now, math.min(time, 8.64e15)))
+      prefix, time = digits(time), exact(math.max(limits.seen, math.min(time, 8.64e15)))
       entered = nil
     end
     if place ~= lastPlace then
