@@ -283,7 +283,8 @@ export class LimitRules implements ScriptRules {
     const { kept, store } = state;
     for (const { id } of script.step?.settled ?? []) {
       const due = store.score('due', id);
-      if (due === undefined || !this.#endsToWait(script, state, id)) continue;
+      // What was claimed to be settled as expired took no place: a process may hand it back before it says so.
+      if (due === undefined || state.expired.has(id) || !this.#endsToWait(script, state, id)) continue;
       if (store.placeOf(id).base !== NO_GROUP && !store.isReserved(id)) kept.set(id, due);
     }
   }
