@@ -153,7 +153,12 @@ export class JobMover {
       await writeAgain(moved);
       const answer = await this.shards
         .ofShard(this.from, shard)
-        .run('unreserve', all[0]!, [claim, moved.length, ...all], MOVE);
+        .run('unreserve', all[0]!, [claim, moved.length, ...all], MOVE)
+        .catch(async (error: Error & { maybeAccepted?: boolean }) => {
+          // Perhaps the queue has let go of them, over a link that came after the one by which the target was given them.
+          if (error.maybeAccepted) await writeAgain(moved).catch(() => undefined);
+          throw error;
+        });
       const words = answer.split(' ');
       await writeAgain(moved.filter((_, index) => words[index] === 'g'));
       for (const [index, word] of words.entries()) {
