@@ -30,6 +30,8 @@ export interface JobHistory {
   dueSetAt: number;
   /** When a master that had been deposed stored it for the last time, simulated ms. */
   storedByDeposedAt: number;
+  /** When one gave it to a worker for the last time, simulated ms. */
+  claimedOfDeposedAt: number;
   /** The `due` key of the shard in which it ended for the last time. */
   endedIn: string | undefined;
   /** When it expires it becomes a dead letter. */
@@ -164,6 +166,7 @@ export function newJob(id: string): JobHistory {
     mayDie: false,
     dueSetAt: 0,
     storedByDeposedAt: -1,
+    claimedOfDeposedAt: -1,
     endedIn: undefined,
     keepsExpired: false,
     wasMoved: false,

@@ -78,8 +78,11 @@ export class Oracle implements ServerWitness {
       if (this.#askedOfDeposed) this.schedules.answered(this.#askedOfDeposed, reply);
     },
     commandRuns: (name, [key, ...fields]) => {
-      if (name !== 'HSET' || !key!.endsWith(':jobs')) return;
-      for (let i = 0; i < fields.length; i += 2) this.job(fields[i]!).storedByDeposedAt = this.simulation.engine.now;
+      const { now } = this.simulation.engine;
+      if (name === 'HSET' && key!.endsWith(':jobs'))
+        for (let i = 0; i < fields.length; i += 2) this.job(fields[i]!).storedByDeposedAt = now;
+      if (name === 'ZADD' && key!.endsWith(':running') && fields[0] !== 'XX')
+        for (let i = 1; i < fields.length; i += 2) this.job(fields[i]!).claimedOfDeposedAt = now;
     },
   };
   /** Claims of moves to other queues, by their shards and numbers. */

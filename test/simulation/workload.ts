@@ -10,7 +10,7 @@ import { isStored, optionsOf } from './enqueue-calls.js';
 import { closeInstanceOf, crash } from './ending.js';
 import type { Member, RunInProcess } from './fleet.js';
 import { isMoveInDoubt, supersede } from './history.js';
-import type { VersionHistory } from './history.js';
+import type { ClaimHistory, VersionHistory } from './history.js';
 import { LimitCalls } from './limit-calls.js';
 import { mistake } from './mistakes.js';
 import { Operators } from './operators.js';
@@ -340,7 +340,7 @@ export class Workload {
     const running = member.running(queue);
     // Older builds let two shards take the same slot.
     const isKnown = member.process.build === 'older' && member.shards > 1;
-    if (isPlain(queue) && running > member.mostRunning(queue, begun.claim) && !isKnown) {
+    if (isPlain(queue) && running > member.mostRunning(queue, this.#claimOf(member, begun)) && !isKnown) {
       oracle.report('concurrency', `${member.id} runs ${running} jobs at a time`);
     }
     oracle.isolation.begins(member, id);
@@ -355,6 +355,12 @@ export class Workload {
       oracle.report('settled', `${id} runs again on ${member.id}, though it was completed`);
     }
     return begun;
+  }
+
+  /** Undefined when it is not known: the rules hear of no claim of a master that was deposed, and know an older one of the job, or none. */
+  #claimOf(member: Member, { id, claim }: RunInProcess): ClaimHistory | undefined {
+    const isOlder = claim && claim.at < this.simulation.oracle.job(id).claimedOfDeposedAt;
+    return isOlder || claim?.member !== member ? undefined : claim;
   }
 
   /** @throws what the plan says */
