@@ -30,7 +30,7 @@ const LONG_PARTS = [
   script('bench'), // last: whoever reads its figures wants nothing beside it
 ];
 const namesOf = (parts) => parts.map(({ name }) => name).join(', ');
-const USAGE = `Usage: npm run verify [-- part ...]       all that CI runs, 20 to 30 minutes: ${namesOf(PARTS)}
+const USAGE = `Usage: npm run verify [-- part ...]       all that CI runs, up to 30 minutes: ${namesOf(PARTS)}
        npm run verify:all [-- part ...]   also what takes hours: ${namesOf(LONG_PARTS)}
 
 Names of parts choose some of them, beside those that all need: npm run verify:all -- fuzz soak`;

@@ -30,7 +30,7 @@ export interface JobHistory {
   dueSetAt: number;
   /** When a master that had been deposed stored it for the last time, simulated ms. */
   storedByDeposedAt: number;
-  /** When one gave it to a worker for the last time, simulated ms. */
+  /** When a master that had been deposed gave it to a worker for the last time, simulated ms. */
   claimedOfDeposedAt: number;
   /** The `due` key of the shard in which it ended for the last time. */
   endedIn: string | undefined;
