@@ -87,13 +87,13 @@ it('each look of a queue with shards cost two steps for each of them', async () 
   // With jobs that are due soon in both shards no worker rests: it looks each second, a third of the lease.
   await producer.enqueueMany(
     queue,
-    Array.from({ length: 20 }, () => ({ payload: 1, delay: '9s' })),
+    Array.from({ length: 20 }, () => ({ payload: 1, delay: '10s' })),
   );
   await sleep(1_000);
   const [steps, since] = [await calls('evalsha'), performance.now()];
-  await sleep(3_500);
+  await sleep(7_000);
   const made = (await calls('evalsha')) - steps;
-  // On a busy machine the sleep takes longer: ten in 3.5 s.
   const seconds = (performance.now() - since) / 1_000;
-  expect(made).toBeLessThanOrEqual(2 * (seconds + 1.5));
+  // Some looks are one step more, as when both shards are asked for jobs until one of them gives way; two for each would be 28.
+  expect(made).toBeLessThanOrEqual(2 * (seconds + 1.5) + 4);
 }, 30_000);
