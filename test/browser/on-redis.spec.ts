@@ -42,6 +42,8 @@ story('on Redis: numbers have all their digits, a job is cancelled, and an outag
   await page.getByText('1 cancelled').waitFor();
   expect(await inspector.counts('ledger')).toMatchObject({ delayed: 0 });
   allow(/404|503/); // the job is gone, and so is Redis
+  // Behind what became of it, which stays until somebody has read it.
+  await page.getByText('This job is gone').waitFor();
   await page.getByRole('button', { name: 'Done' }).click();
 
   await go('queues');

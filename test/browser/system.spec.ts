@@ -128,14 +128,18 @@ story('lateness is told minute by minute, as chart and as table, for as far back
   await page.getByRole('img', { name: /^Chart: how late jobs started/ }).waitFor();
   await page.getByRole('button', { name: 'As table' }).click();
   const rows = page.getByRole('region', { name: 'Minutes' }).locator('tbody tr');
-  const cells = (await rows.allInnerTexts()).map((text) => text.split('\t').slice(1).join(' '));
-  expect(cells).toEqual([
+  // The job above makes a row of its own, of a minute in which nothing started, where the test takes longer.
+  const started = async () => {
+    const cells = (await rows.allInnerTexts()).map((text) => text.split('\t').slice(1).join(' '));
+    return cells.filter((text) => text !== '– – – 0 0 0');
+  };
+  expect(await started()).toEqual([
     expect.stringMatching(/^\d ms \d ms \d ms 90 88 2$/),
     expect.stringMatching(/^5 min 5 min over 5 min 10 10 0$/),
   ]);
   await page.getByRole('link', { name: '6 h' }).click();
   await figure('Started').getByText('1,100', { exact: true }).waitFor();
-  expect(await rows.count()).toBe(3);
+  expect(await started()).toHaveLength(3);
 });
 
 story('processes tell which are full, are draining, hang, or hold handlers that ran on', async () => {

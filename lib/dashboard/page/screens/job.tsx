@@ -35,7 +35,7 @@ function OneJob({ queue, id }: { queue: string; id: string }) {
         {value?.quarantined && <Badge tone="warn">quarantine</Badge>}
         {value?.schedule && <Badge>of schedule {value.schedule.id}</Badge>}
         <span class="push" />
-        {value && !isGone && canWrite.value && <JobActs job={value} reload={reload} />}
+        {value && canWrite.value && <JobActs job={value} isGone={isGone} reload={reload} />}
       </div>
       {problem && !isGone && <Trouble problem={problem} retry={reload} />}
       {isGone && (
@@ -50,7 +50,14 @@ function OneJob({ queue, id }: { queue: string; id: string }) {
   );
 }
 
-function JobActs({ job: { queue, id, state, dueAt }, reload }: { job: JobResponse; reload: () => void }) {
+interface JobActsProps {
+  readonly job: JobResponse;
+  /** Nothing more can be done with it, but what was done is told until somebody has read it. */
+  readonly isGone: boolean;
+  readonly reload: () => void;
+}
+
+function JobActs({ job: { queue, id, state, dueAt }, isGone, reload }: JobActsProps) {
   const [act, setAct] = useState<AnyAct | undefined>(undefined);
   const close = () => {
     setAct(undefined);
@@ -58,7 +65,7 @@ function JobActs({ job: { queue, id, state, dueAt }, reload }: { job: JobRespons
   };
   return (
     <>
-      <ActButtons state={state} onAct={setAct} />
+      {!isGone && <ActButtons state={state} onAct={setAct} />}
       {act && <AnyDialog act={act} queue={queue} chosen={{ ids: [id] }} dueAt={dueAt} onClose={close} />}
     </>
   );
