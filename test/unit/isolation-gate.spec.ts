@@ -138,6 +138,17 @@ describe('the job whose loss would be charged', () => {
     expect(a.calls).toEqual(['accompanied']);
   });
 
+  it('is not alone when the worker that is told so asks in the same moment', () => {
+    let nested: number | undefined;
+    a.markAccompanied = () => void (nested = gate.asking(a, 2, false));
+    claim(a, 1, { charge: 'alone' });
+    gate.ended(false);
+    const mark = gate.asking(b, 1, false);
+    gate.brought(a, nested!, 2, { jobs: 2, quarantined: false, charge: 'no' });
+    gate.brought(b, mark, 1, { jobs: 1, quarantined: false, charge: 'alone' });
+    expect(b.calls).toContain('accompanied');
+  });
+
   it('is not alone any more when somebody asked while its claim was on its way', () => {
     const mark = gate.asking(a, 1, false);
     gate.asking(b, 1, false);

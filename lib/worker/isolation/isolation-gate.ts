@@ -173,6 +173,7 @@ export class IsolationGate<Member extends IsolationMember = IsolationMember> {
   /** A step of `member` leaves that may bring `jobs`, from the quarantine or due ones. @returns a mark for `brought` */
   asking(member: Member, jobs: number, quarantined: boolean): number {
     this.#wanted += jobs;
+    const request = ++this.#requests; // First: the worker that hears that it is not alone may ask in the same moment, later than this one.
     if (quarantined) this.#quarantineAskedAt = performance.now();
     const marked = this.#marked;
     // A job that lost many leases is a likelier killer than one that never lost any, but less likely than one that starts after it.
@@ -180,7 +181,7 @@ export class IsolationGate<Member extends IsolationMember = IsolationMember> {
       this.#marked = undefined;
       if (marked.member !== member) marked.member.markAccompanied(quarantined); // Its own step tells that by itself.
     }
-    return ++this.#requests;
+    return request;
   }
 
   /** That step was answered, or failed. */
