@@ -36,22 +36,26 @@ export class QueueRemover {
     }
     // Before the first shard goes: one that is refused is refused whole.
     if (jobs > 0 && !force) throw new QueueNotEmptyError(queue, jobs);
-    for (const index of stores.keys()) {
+    const tags = stores.map((_, index) => this.#tag(shardName(queue, index, count)));
+    for (const [index, tag] of tags.entries()) {
       if (!(await this.#has(index, count))) continue;
-      const tag = this.#tag(shardName(queue, index, count));
       const left = await tag.run('endShard', [ownState(index, count), '', force ? 'f' : 'j']);
       // They came in meanwhile.
       if (left !== 'OK') throw new QueueNotEmptyError(queue, Number(left));
     }
     await this.#forgetEnded();
-    if (count > 1) await this.#base.run('endShard', [baseState(count), '', 'f']);
+    // Jobs in a shard that somebody has made anew would be in no queue without the number of shards.
+    if (count > 1 && !(await isAnyThere(tags))) await this.#base.run('endShard', [baseState(count), '', 'f']);
     await this.#forgetEvents();
     const { connection, options } = shards;
     const key = queueNamesKey(options.prefix);
     await connection.send(() => connection.commands.srem(key, queue), key);
     shards.unannounce(queue);
     // A producer, or a worker that goes on, may have made it anew before its name was gone. From here on they write that, too.
-    if (await this.#isThere(count)) await connection.send(() => connection.commands.sadd(key, queue), key);
+    if (await isAnyThere([this.#base, ...tags])) {
+      if (count > 1) await this.#base.mark(baseState(count), 'u', ['']);
+      await connection.send(() => connection.commands.sadd(key, queue), key);
+    }
     return jobs;
   }
 
@@ -81,15 +85,6 @@ export class QueueRemover {
     await connection.send(() => connection.commands.unlink(key), key);
   }
 
-  async #isThere(count: number): Promise<boolean> {
-    const tags = [
-      this.#base,
-      ...Array.from({ length: count }, (_, index) => this.#tag(shardName(this.queue, index, count))),
-    ];
-    const metas = await Promise.all(tags.map((tag) => tag.meta(['layout', 'needs'])));
-    return metas.some((fields) => fields.some((field) => field !== null));
-  }
-
   /** False when a removal that was killed has deleted the shard; perhaps another queue has its name by now. */
   async #has(index: number, count: number): Promise<boolean> {
     const tag = this.#tag(shardName(this.queue, index, count));
@@ -99,6 +94,11 @@ export class QueueRemover {
   #tag(name: string): ShardMarks {
     return new ShardMarks(this.shards.connection, this.shards.options.prefix, name);
   }
+}
+
+async function isAnyThere(tags: readonly ShardMarks[]): Promise<boolean> {
+  const metas = await Promise.all(tags.map((tag) => tag.meta(['layout', 'needs'])));
+  return metas.some((fields) => fields.some((field) => field !== null));
 }
 
 function ownState(index: number, count: number): ShardState {

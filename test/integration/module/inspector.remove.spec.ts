@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { DelayQueueRegistry } from '../../../lib/index.js';
 import { eventually } from '../../helpers/eventually.js';
 import { holding } from '../../helpers/holding.js';
@@ -108,6 +108,36 @@ describe('a queue that nobody uses any more stayed in Redis for ever; remove() d
     app.get(DelayQueueRegistry).register(queue, (payload) => void runs.push(payload));
     for (const { id } of items) await producer.runNow(queue, id);
     await eventually(() => expect(runs).toHaveLength(20));
+  });
+
+  it.each([
+    ['the last shard', ':3', 0],
+    ['what says how many there are', '', 1],
+  ])('with its shards, but for those that somebody makes anew before %s goes', async (_, name, losesNumber) => {
+    const queue = fresh();
+    const { producer, inspector, app } = await here.start({ options: { queues: { [queue]: { shards: 4 } } } });
+    const items = Array.from({ length: 20 }, (_, n) => ({ payload: n, id: `j${n}`, delay: HOUR }));
+    await producer.enqueueMany(queue, items);
+    const stranger = await here.start();
+    const connection = stranger.app.get<RedisConnection>(connectionToken(DEFAULT_INSTANCE));
+    const run = connection.run.bind(connection);
+    const ends = (part: string) => (call: Parameters<typeof run>) =>
+      call[0] === 'endShard' && call[1].includes(here.world.key(`${queue}${part}`, 'meta'));
+    const calls = jest.spyOn(connection, 'run').mockImplementation(async (...call) => {
+      if (ends(name)(call)) await producer.enqueueMany(queue, items);
+      return run(...call);
+    });
+    await stranger.inspector.remove(queue, { force: true });
+    // Killed in between, it leaves what says how many there are to those who use them.
+    expect(calls.mock.calls.filter(ends(''))).toHaveLength(losesNumber);
+    calls.mockRestore();
+    const { delayed } = await inspector.counts(queue);
+    expect(delayed).toBeGreaterThan(0);
+    await app.close();
+    // Who does not know of the shards finds these jobs all the same.
+    expect(await stranger.inspector.queues()).toContain(queue);
+    await expect(stranger.inspector.counts(queue)).rejects.toMatchObject({ code: 'ERR_DQ_SHARD_COUNT', stored: 4 });
+    expect(await stranger.inspector.reshard(queue, { to: 1 })).toMatchObject({ from: 4, to: 1, moved: delayed });
   });
 
   it('and refuses options that it does not know', async () => {

@@ -1,0 +1,39 @@
+import { expect, it } from '@jest/globals';
+import { handlerClass } from '../../helpers/app.js';
+import { endingWithEachTest } from '../../helpers/ending.js';
+import { eventually } from '../../helpers/eventually.js';
+import { inAWorld } from '../../helpers/in-a-world.js';
+import { Proxy } from '../../helpers/proxy.js';
+import { callsOf } from '../../helpers/script-calls.js';
+
+const here = inAWorld();
+const end = endingWithEachTest();
+
+// It asks up to three times: that must not last beyond the time that a closing application gives to its handlers.
+it.each(['cut', 'swallow'] as const)(
+  'an application that is closed while it asks whether an occurrence may begin hands it back: its questions are %s',
+  async (verdict) => {
+    const queue = `asking-${verdict}`;
+    const { producer, inspector } = await here.start({ options: { consume: false } });
+    const proxy = end(await Proxy.before(here.world.url));
+    const ran: string[] = [];
+    const providers = (from: string) => [handlerClass(queue, () => void ran.push(from), { lease: '1m' })];
+    const { close } = await here.start({
+      providers: providers('first'),
+      options: { connection: proxy.url, commandTimeout: 1_500, drainTimeout: '2s' },
+    });
+    const asks = callsOf('beginOccurrence', true);
+    let asked = 0;
+    proxy.judge = (direction, chunk) => (direction === 'request' && asks(chunk) && ++asked > 0 ? verdict : 'pass');
+    await producer.schedule(queue, 's', { every: '1s' }, null, { overlap: 'skip' });
+    await eventually(() => expect(asked).toBeGreaterThan(0));
+    const since = performance.now();
+    await close();
+    expect(performance.now() - since).toBeLessThan(4_000);
+    expect(ran).toEqual([]);
+    expect(await inspector.counts(queue)).toMatchObject({ running: 0 });
+    await here.start({ providers: providers('second') });
+    await eventually(() => expect(ran).toContain('second'));
+    expect(ran).not.toContain('first');
+  },
+);
