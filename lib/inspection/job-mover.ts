@@ -61,8 +61,8 @@ const REFUSALS = { r: 'running', x: 'dead', n: 'notFound' } as const;
  * job is in at least one of them.
  *
  * A failover may lose what the target was given and not that the job was let go of: then it would be lost however long it had been
- * stored. What one link carries is lost from its end on, so over one link the order protects it; after a change of the link it is
- * written once more. On a Cluster the two may be on two nodes: see Handover.
+ * stored. What one link carries is lost from its end on, so the queue is told to let go of a job over the link by which the target was
+ * given it. After a change of the link the target is given it once more before that. On a Cluster the two may be on two nodes: see Handover.
  */
 export class JobMover {
   readonly #leaseMs: number;
@@ -125,16 +125,22 @@ export class JobMover {
     const stay: string[] = [];
     let failure: unknown;
     const items = new Map<string, Item>();
-    let links = this.#links();
-    const hasChanged = () => this.#links().some((link, n) => link !== links[n]);
+    let links = this.#links(shard);
+    const hasChanged = () => this.#links(shard).some((link, n) => link !== links[n]);
     // What a replica has is not written again: by then it may have run.
-    const writeAgain = async (moved: readonly string[]) => {
-      const ids = moved.filter((id) => !items.get(id)!.demand);
-      while (ids.length > 0 && hasChanged()) {
-        links = this.#links();
-        await Promise.all(
-          ids.map((id) => this.#write({ ...items.get(id)!, spec: movedSpec(items.get(id)!.dueAt, undefined) })),
-        );
+    const writeAgain = async (ids: readonly string[]) => {
+      const [now, demand] = [this.#links(shard), this.#demands(shard)];
+      const again = ids.map((id) => items.get(id)!).filter((item) => !item.demand);
+      await Promise.all(again.map(async (item) => items.set(item.id, await this.#writeAgain(item, demand))));
+      links = now;
+    };
+    // A node of a Cluster that was replaced refers the driver to the new one, which may let go of what it did not give.
+    const isCluster = 'nodes' in this.shards.connection.commands;
+    const before = async () => {
+      while (hasChanged()) {
+        // Elsewhere a job that the queue holds no longer was let go of behind what the target was given, and may have run.
+        const kept: Map<string, unknown> = isCluster ? items : await this.#envelopes(shard, claim, held.length);
+        await writeAgain(moved.filter((id) => kept.has(id)));
       }
     };
     const sent = await this.#send(shard, claim, held, items).catch((error: unknown) => held.map(() => error));
@@ -150,17 +156,14 @@ export class JobMover {
     }
     const all = [...moved, ...stay];
     if (all.length > 0) {
-      await writeAgain(moved);
-      const answer = await this.shards
-        .ofShard(this.from, shard)
-        .run('unreserve', all[0]!, [claim, moved.length, ...all], MOVE)
-        .catch(async (error: Error & { maybeAccepted?: boolean }) => {
-          // Perhaps the queue has let go of them, over a link that came after the one by which the target was given them.
-          if (error.maybeAccepted) await writeAgain(moved).catch(() => undefined);
-          throw error;
-        });
+      let answer = '';
+      try {
+        const args = [claim, moved.length, ...all];
+        answer = await this.shards.ofShard(this.from, shard).run('unreserve', all[0]!, args, { ...MOVE, before });
+      } finally {
+        if (isCluster && hasChanged()) await writeAgain(moved);
+      }
       const words = answer.split(' ');
-      await writeAgain(moved.filter((_, index) => words[index] === 'g'));
       for (const [index, word] of words.entries()) {
         const id = all[index]!;
         const left = index < moved.length;
@@ -220,20 +223,41 @@ export class JobMover {
 
   /** @returns `'created'` or `'kept'` @throws what the target refuses it with, UnavailableError */
   async #write(item: Item): Promise<unknown> {
+    const server = item.demand && this.#serverOf(item);
+    const { outcome, reached, shortfall } = await this.#put(item);
+    if (shortfall === undefined || outcome !== 'created') return outcome;
+    return this.#takeBack(item, shortfall, reached === undefined ? undefined : server);
+  }
+
+  /**
+   * After a change of the links the target may be on a node of its own, as when its slot went there meanwhile: so a replica is waited for
+   * where none was. The job is not taken back, because the queue may have let go of it.
+   *
+   * @returns with what has come about
+   * @throws what the target refuses it with, UnavailableError
+   */
+  async #writeAgain(item: Item, demands: (item: Item) => Promise<DurabilityRequirement | undefined>): Promise<Item> {
+    const again = { ...item, spec: movedSpec(item.dueAt, undefined), demand: await demands(item) };
+    const { shortfall } = await this.#put(again);
+    if (shortfall === undefined) return again;
+    throw new UnavailableError(
+      `move("${this.from}", ids, "${this.to}"): ${shortfall} It may be in both queues. Move it again when that node's replicas follow it.`,
+      { ids: [item.id], maybeAccepted: true, cause: this.shards.durable.problem },
+    );
+  }
+
+  /** @returns also how many replicas have it, and in words what is missing @throws what the target refuses it with, UnavailableError */
+  async #put(item: Item): Promise<{ outcome: string; reached: number | undefined; shortfall: string | undefined }> {
     const { id, spec, content, place, dueAt, isLocal, demand } = item;
     // Nobody knows by which zone data it was computed: the next process that boots looks at it again.
     if (isLocal) await this.#callsTo(id, place).run('zone', id, [NO_ZONE_DATA, id, dueAt], MOVE);
     const calls = this.shards.of({ queue: this.to, id, place, demand });
-    const server = demand && this.#serverOf(item);
     const [reply] = await calls.enqueueMany([{ id, spec, content, place }]);
     if (reply instanceof Error) throw reply;
     const { outcome, dueAt: size, reached } = reply!;
     if (outcome === 'queueFull') throw new QueueFullError(this.to, this.maxSize!, size);
     if (outcome === 'publishingPaused') throw new PublishingPausedError(this.to);
-    const shortfall = demand && outcome === 'created' ? this.#handover.shortfall(demand, reached) : undefined;
-    return shortfall === undefined
-      ? outcome
-      : this.#takeBack(item, shortfall, reached === undefined ? undefined : server);
+    return { outcome, reached, shortfall: demand && this.#handover.shortfall(demand, reached) };
   }
 
   /** The link to the server that has the shard of the target, if calls that wait for replicas go to that server as well. */
@@ -264,10 +288,11 @@ export class JobMover {
     );
   }
 
-  /** Where the shards of the target are written at this moment. */
-  #links(): unknown[] {
+  /** Where that shard of the queue and those of the target are written at this moment. */
+  #links(from: number): unknown[] {
     const { commands } = this.shards.connection;
-    return this.shards.stores(this.to).map(({ keys }) => (nodeOf(commands, keys.due) as { stream?: object })?.stream);
+    const stores = [this.shards.stores(this.from)[from]!, ...this.shards.stores(this.to)];
+    return stores.map(({ keys }) => (nodeOf(commands, keys.due) as { stream?: object })?.stream);
   }
 
   /** The envelopes of the jobs that the claim still holds, by id. */

@@ -12,6 +12,8 @@ export interface ScriptCallWords {
   /** It only prepares for `call`: without an answer that is not sent, and what was prepared does no harm. */
   readonly prepares?: boolean;
   readonly bytes?: number;
+  /** Runs before each time that the call leaves. If it fails, the call does not leave, and is tried again. */
+  readonly before?: () => Promise<void>;
 }
 
 export type ScriptArgs = readonly (string | number)[];
@@ -29,6 +31,7 @@ interface PendingCall {
 /** Of the script `enqueue`; travels with others of its kind. */
 export interface JobsCall extends PendingCall {
   readonly prepares?: undefined;
+  readonly before?: undefined;
   readonly items: readonly EnqueueItem[];
   resolve(replies: EnqueueReply[]): void;
 }
@@ -37,6 +40,7 @@ export interface JobsCall extends PendingCall {
 interface ScriptCall extends PendingCall {
   readonly items?: undefined;
   readonly prepares?: boolean | undefined;
+  readonly before?: (() => Promise<void>) | undefined;
   readonly args: ScriptArgs;
   resolve(answer: string): void;
 }

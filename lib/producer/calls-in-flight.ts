@@ -132,9 +132,7 @@ export class CallsInFlight {
     for (const flight of this.#flights) this.#failInDoubt(flight, expired);
   }
 
-  /**
-   * Waits for the answer of the call that a job in doubt was in. It is asked for, unless the call is still on its way.
-   */
+  /** Waits for the answer of the call that a job in doubt was in. It is asked for, unless the call is still on its way. */
   repeat(flight: Flight, place: number, call: JobCall): void {
     flight.repeats.push({ place, call });
     if (!this.#flights.has(flight)) void this.#ask(flight);
@@ -183,6 +181,7 @@ export class CallsInFlight {
       script: flight.script,
       args: flight.args,
       sequenceAt: SEQUENCE_AT,
+      before: flight.calls[0]?.before,
       giveUp: () => this.pending.isClosed || isOver(),
       isFinal: (error) => isFull(error) || !isTransient(error),
       onSent: () => {

@@ -34,6 +34,8 @@ export interface SessionCall {
   readonly args: (string | number)[];
   /** Where the script expects the sequence number. */
   readonly sequenceAt: number;
+  /** Runs before each try, which leaves in the same turn in which it ends. If it fails, the call does not leave. */
+  readonly before?: (() => Promise<void>) | undefined;
   /** Asked before each resend; true ends the trying with the last error. */
   readonly giveUp?: () => boolean;
   /**
@@ -109,6 +111,7 @@ export class Session {
     script,
     args,
     sequenceAt,
+    before,
     giveUp = () => false,
     isFinal = (error) => !isTransient(error),
     onSent,
@@ -121,9 +124,11 @@ export class Session {
     try {
       for (let delay = FIRST_RETRY_MS; ; delay = Math.min(delay * 2, LAST_RETRY_MS)) {
         const inDoubt = this.#inDoubt;
-        const stamp = this.clock.stamp();
-        args[sequenceAt] = sequence + stamp + (inDoubt ? 'd' : '');
+        let stamp = '';
         try {
+          if (before) await before().catch(notSent);
+          stamp = this.clock.stamp();
+          args[sequenceAt] = sequence + stamp + (inDoubt ? 'd' : '');
           const answer = await this.connection.run(script, this.keys.fixed, this.key, args, onSent);
           this.opening?.answered();
           // All calls before it have a lower number than the one that is remembered now.
@@ -161,6 +166,10 @@ export class Session {
       (error: unknown) => error,
     );
   }
+}
+
+function notSent(error: unknown): never {
+  throw new NotSentError(error);
 }
 
 /**

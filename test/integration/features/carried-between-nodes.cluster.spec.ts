@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { UnavailableError } from '../../../lib/index.js';
 import type { DelayQueueRootOptions } from '../../../lib/index.js';
 import { EnqueueBatcher } from '../../../lib/producer/enqueue-batcher.js';
+import type { RedisConnection } from '../../../lib/redis/redis.connection.js';
 import { createApp } from '../../helpers/app.js';
 import { RedisCluster } from '../../helpers/cluster.js';
 import type { ClusterNode } from '../../helpers/cluster.js';
@@ -111,7 +112,93 @@ it('another number of shards stays undone while no replica of the other node fol
   expect(await after.inspector.counts(queue)).toMatchObject({ delayed: IDS.length });
 });
 
+/** All these keys go to the other node before the first call of this script, and no replica follows it. */
+function goingElsewhere(connection: RedisConnection, script: string, keys: readonly string[], node: ClusterNode) {
+  const run = connection.run.bind(connection);
+  let gone: Promise<unknown> | undefined;
+  return jest.spyOn(connection, 'run').mockImplementation(async (name, ...args) => {
+    if (name === script) {
+      gone ??= replicaOf(node).then(async (replica) => {
+        await stopped(replica);
+        for (const key of keys) await cluster.moveSlot(await cluster.slotOf(key), node);
+      });
+      await gone;
+    }
+    return run(name, ...args);
+  });
+}
+
+it('a move to a queue whose slot goes to another node meanwhile waits for a replica there', async () => {
+  const { producer, inspector } = await start({ commandTimeout: 2_000 });
+  const { from, target } = await apart();
+  const source = await ownerOf(from);
+  let to = from;
+  while (to === from || (await ownerOf(to)) !== source) to = `to-${names++}`;
+  await producer.enqueueMany(from, items(Date.now() + HOUR));
+  const connection = (inspector as any).shards.connection as RedisConnection;
+  const calls = goingElsewhere(connection, 'enqueue', [`${prefix}:{${to}}:due`], target);
+  try {
+    const moved = inspector.move(from, IDS, to);
+    await expect(moved).rejects.toMatchObject({ code: 'ERR_DQ_UNAVAILABLE', maybeAccepted: true });
+    await expect(moved).rejects.toThrow(/0 of 1 replicas had it within 2000 ms\. It may be in both queues\./);
+  } finally {
+    calls.mockRestore();
+  }
+  expect(await inspector.counts(from)).toMatchObject({ running: IDS.length });
+  expect(await inspector.counts(to)).toMatchObject({ delayed: IDS.length });
+});
+
+it('another number of shards whose slots go to another node meanwhile waits for a replica there', async () => {
+  const { producer, inspector } = await start({ commandTimeout: 2_000 });
+  let queue: string;
+  let owners: ClusterNode[];
+  do {
+    queue = `goes-${names++}`;
+    owners = await Promise.all([queue, `${queue}:0`, `${queue}:1`].map(ownerOf));
+  } while (new Set(owners).size > 1);
+  await producer.enqueueMany(queue, items(Date.now() + HOUR));
+  const target = cluster.nodes.find((node) => node !== owners[0])!;
+  const connection = (inspector as any).shards.connection as RedisConnection;
+  const keys = [0, 1].map((shard) => `${prefix}:{${queue}:${shard}}:due`);
+  const calls = goingElsewhere(connection, 'moveIn', keys, target);
+  try {
+    await expect(inspector.reshard(queue, { to: 2 })).rejects.toThrow(/0 of 1 replicas had it within 2000 ms/);
+  } finally {
+    calls.mockRestore();
+  }
+});
+
 // The last ones: they change which node is a master.
+
+it('what a node let go of that took over without what the target was given is written once more', async () => {
+  const { producer, inspector } = await start();
+  const from = `from-${names++}`;
+  const source = await ownerOf(from);
+  const replica = await replicaOf(source);
+  let to = from;
+  while (to === from || (await ownerOf(to)) !== source) to = `to-${names++}`;
+  await producer.enqueueMany(from, items(Date.now() + HOUR));
+  const connection = (inspector as any).shards.connection as RedisConnection;
+  const run = connection.run.bind(connection);
+  let isOver = false;
+  const calls = jest.spyOn(connection, 'run').mockImplementation(async (script, ...args) => {
+    const answer = await run(script, ...args);
+    if (script !== 'enqueue' || isOver) return answer;
+    isOver = true;
+    await source.redis.unlink(await source.redis.keys(`${prefix}:{${to}}:*`));
+    await replica.redis.cluster('FAILOVER');
+    await eventually(async () => expect(await source.redis.role()).toContain('slave'), 20_000);
+    return answer;
+  });
+  try {
+    const { results } = await inspector.move(from, IDS, to);
+    expect(results).toEqual(IDS.map((id) => ({ id, outcome: 'moved' })));
+  } finally {
+    calls.mockRestore();
+  }
+  expect(await inspector.counts(from)).toMatchObject({ delayed: 0, running: 0 });
+  expect(await inspector.counts(to)).toMatchObject({ delayed: IDS.length });
+});
 
 it('jobs that were to be taken back from a node that has lost them meanwhile stay where they were', async () => {
   const { producer, inspector } = await start({ commandTimeout: 1_000 });

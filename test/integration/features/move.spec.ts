@@ -406,50 +406,92 @@ async function comesBack(queue: string, ...ids: string[]): Promise<void> {
 }
 
 describe('move() while another server takes over, without what the target was given last', () => {
-  const moving = async (goesOn: (connection: RedisConnection) => Promise<void>, isAnswered = true) => {
-    const { producer, inspector } = await producing(isAnswered ? {} : { commandTimeout: '2s' });
+  /** What Redis does with a call of the move, instead of running it. */
+  type Instead = (script: string, run: () => Promise<unknown>) => Promise<unknown>;
+
+  /**
+   * @param isKnown ends when the mover may go on
+   * @param after the script after which the target is empty, and the connection is gone
+   * @returns what the target held whenever the queue had let go of jobs, and what became of the move
+   */
+  const moving = async (
+    isKnown: (connection: RedisConnection) => Promise<void>,
+    instead: Instead = (_, run) => run(),
+    after = 'enqueue',
+  ) => {
+    const { producer, inspector } = await producing({ commandTimeout: '2s' });
     const connection = (inspector as any).shards.connection as RedisConnection;
     const [from, to] = pair();
     const at = (await here.world.now()) + HOUR;
     await producer.enqueueMany(from, ['a', 'b'].map((id) => ({ id, payload: { of: id }, at }))); // prettier-ignore
     const inTarget: string[][] = [];
-    const run = connection.run.bind(connection);
+    const send = connection.run.bind(connection);
     let isLost = false;
     const spy = jest.spyOn(connection, 'run').mockImplementation(async (script, ...args) => {
+      const run = () => send(script, ...args);
+      const answer = await (isLost ? instead(script, run) : run());
       if (script === 'unreserve') inTarget.push(Object.keys((await here.world.read(to)).jobs).sort());
-      const answer = await run(script, ...args);
-      if (script === 'unreserve' && !isAnswered) throw new NoAnswerError('its answer is lost');
-      if (script !== 'enqueue' || isLost) return answer;
+      if (script !== after || isLost) return answer;
       isLost = true;
       await here.world.redis.del(...(await here.world.redis.keys(here.world.key(to, '*'))));
       (connection.commands as unknown as { stream: { destroy(): void } }).stream.destroy();
-      await goesOn(connection);
+      await isKnown(connection);
+      if (script === 'unreserve') throw new NoAnswerError('its answer is lost');
       return answer;
     });
-    const moved = inspector.move(from, ['a', 'b'], to);
-    const outcomes = isAnswered ? outcomesOf(await moved) : await errorOf(moved);
+    const outcome = await inspector.move(from, ['a', 'b'], to).then(outcomesOf, (error: unknown) => error);
     spy.mockRestore();
-    expect(outcomes).toMatchObject(isAnswered ? { a: 'moved', b: 'moved' } : { maybeAccepted: true });
-    for (const id of ['a', 'b']) {
-      expect(await producer.get(to, id)).toMatchObject({ payload: { of: id }, dueAt: new Date(at), state: 'delayed' });
-      expect(await producer.get(from, id)).toBeUndefined();
-    }
-    return inTarget;
-  };
-
-  it('writes it once more, when it is known before the jobs are let go of', async () => {
-    const isBack = async (connection: RedisConnection) => {
-      await eventually(() => expect(connection.isReady).toBe(false));
-      await connection.whenReady(5_000);
+    const held = async (queue: string) => {
+      const jobs = await Promise.all(['a', 'b'].map((id) => producer.get(queue, id)));
+      return jobs.map((job) => job && { payload: job.payload, dueAt: job.dueAt.getTime() - at, state: job.state });
     };
-    expect((await moving(isBack)).at(-1)).toEqual(['a', 'b']);
-  });
+    return { inTarget, outcome, from: await held(from), to: await held(to), queue: from };
+  };
+  const isBack = async (connection: RedisConnection) => {
+    await eventually(() => expect(connection.isReady).toBe(false));
+    await connection.whenReady(5_000);
+  };
+  const notYet = () => Promise.resolve();
+  const both = ['a', 'b'].map((id) => ({ payload: { of: id }, dueAt: 0, state: 'delayed' }));
 
-  it('writes it once more, when it is known only afterwards', async () => {
-    expect(await moving(async () => undefined)).not.toHaveLength(0);
+  it.each([
+    ['it is known before the queue is told to let go of the jobs', isBack],
+    ['it is known when the queue is told so', notYet],
+  ])('writes it once more before the queue lets go of the jobs, when %s', async (_, isKnown) => {
+    const { inTarget, outcome, from, to } = await moving(isKnown);
+    expect(outcome).toEqual({ a: 'moved', b: 'moved' });
+    expect(inTarget).toEqual([['a', 'b']]);
+    expect([from, to]).toEqual([[undefined, undefined], both]);
   });
 
   it('writes it once more, when nobody hears whether the jobs were let go of', async () => {
-    expect(await moving(async () => undefined, false)).not.toHaveLength(0);
+    const { outcome, from, to } = await moving(notYet, async (script, run) => {
+      const answer = await run();
+      if (script === 'unreserve') throw new NoAnswerError('its answer is lost');
+      return answer;
+    });
+    expect(outcome).toMatchObject({ maybeAccepted: true });
+    expect([from, to]).toEqual([[undefined, undefined], both]);
+  });
+
+  it('lets go of no job that it cannot write once more', async () => {
+    const { inTarget, outcome, from, to, queue } = await moving(notYet, async (script, run) => {
+      if (script === 'enqueue') throw new Error("OOM command not allowed when used memory > 'maxmemory'.");
+      return run();
+    });
+    expect(outcome).toBeInstanceOf(UnavailableError);
+    expect(inTarget).toEqual([]);
+    expect(from).toMatchObject([{ state: 'running' }, { state: 'running' }]);
+    expect(to).toEqual([undefined, undefined]);
+    await comesBack(queue, 'a', 'b');
+  });
+
+  it('does not write once more what the queue had let go of, because it may have run', async () => {
+    const { outcome, from, to } = await moving(isBack, undefined, 'unreserve');
+    expect(outcome).toEqual({ a: 'moved', b: 'moved' });
+    expect([from, to]).toEqual([
+      [undefined, undefined],
+      [undefined, undefined],
+    ]);
   });
 });
