@@ -20,8 +20,8 @@ export type HandlerOutcome =
   /** Handed back as it was; no attempt is used. */
   | {
       readonly kind: 'released';
-      /** Server time, instead of the due time that it had. */
-      readonly dueAt?: number;
+      /** Due no sooner than so long after Redis hears of it; otherwise when it was. */
+      readonly restMs?: number;
       readonly unbegun?: Unbegun;
     }
   /** An occurrence of a schedule that does not run: it ends with its run, and counts as skipped. */

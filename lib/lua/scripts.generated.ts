@@ -386,7 +386,10 @@ call('HSET', META, unpack(fields))
 return 'OK'`),
   beginOccurrence: joined(PARTS.part3, PARTS.madeBy, `local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 2`, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, PARTS.readRecord, `local id, occurrence, claim, asked = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
+local LAYOUT = 2`, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, PARTS.readRecord, `local function is_cancelled(after)
+return after and string.byte(after) == 33
+end
+local id, occurrence, claim, asked = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 local refused, skipped = read_meta(true, 'skipped')
 if refused then return refused end
 local field = '{' .. id .. '}'
@@ -404,14 +407,15 @@ local holder = call('HGET', SCHEDULES, floor)
 if holder == occurrence then return 'g' end
 local text = call('HGET', ATTEMPTS, occurrence)
 local charged, losses, snoozes, _, limit = read_record(text)
+local is_over = is_cancelled(call('HGET', FOLLOWUPS, occurrence))
 local since, _, at = whole(call('HGET', SCHEDULES, 'since' .. field)), made_by(occurrence)
-local is_left = not known or (since and at < since)
+local is_left = not is_over and (not known or (since and at < since))
 if is_left and text then return 'g' end
 local has_begun = charged > losses or snoozes > 0
 local paused = whole(call('HGET', SCHEDULES, 'paused' .. field))
 local is_paused = paused and tonumber(ARGV[5]) <= paused and not has_begun
 if is_paused then asked = 'm' end
-local is_there = #ARGV == 5 or is_paused
+local is_there = #ARGV == 5 or is_paused or is_over
 for i = 6, #ARGV do is_there = is_there or call('HEXISTS', JOBS, ARGV[i]) == 1 or call('ZSCORE', COMPLETED, ARGV[i]) end
 if asked == 'm' and not is_there then return 'n' end
 if asked == 'm' then
@@ -423,6 +427,7 @@ if asked == 's' then skip('overlapped') end
 if asked == 'w' and losses > 0 and not has_begun and not limit then call('HDEL', ATTEMPTS, occurrence) end
 return 'b'
 end
+if is_over then return 'l' end
 if known then call('HSET', SCHEDULES, floor, occurrence) end
 return 'g'`),
   cancelMany: joined(PARTS.part, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
@@ -1644,7 +1649,7 @@ call('HSET', JOBS, id, version .. string.sub(envelope, 2, rest_of(envelope) - 1)
 end
 elseif verb == 'l' then
 local due, envelope = tonumber(a), call('HGET', JOBS, id)
-if not due or due ~= due then due = now end
+due = math.max(due == due and due or now, now + (whole(b) or -now))
 call('ZADD', DUE, due, id)
 if lostClaim > 0 or due ~= due_of(envelope or '') then call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit)) end
 elseif verb == 'd' then

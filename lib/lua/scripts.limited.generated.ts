@@ -73,12 +73,13 @@ return limits
 end`,
   window: `local function window(text, max, per)
 local used, kept, ahead = 0, {}, false
-for at, n in string.gmatch(text or '', '(%d+):(%d+)') do
+for at, n, first in string.gmatch(text or '', '(%d+):(%d+):?(%-?%d*)') do
 at, n = tonumber(at), tonumber(n)
+first = at * 1024 + (tonumber(first) or 0)
 if at > now then at, ahead = now, true end
 if at + per > now then
 used = used + n
-kept[#kept + 1] = { at, n }
+kept[#kept + 1] = { at, n, first }
 end
 end
 return { ahead = ahead, left = math.max(0, max - used), opens = kept[1] and kept[1][1] + per, kept = kept, per = per }
@@ -320,7 +321,10 @@ call('HSET', META, unpack(fields))
 return 'OK'`),
   beginOccurrence: joined(LIMITED.part7, PARTS.madeBy, `local TIME = call('TIME')
 local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
-local LAYOUT = 2`, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, PARTS.readRecord, `local id, occurrence, claim, asked = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
+local LAYOUT = 2`, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, PARTS.readRecord, `local function is_cancelled(after)
+return after and string.byte(after) == 33
+end
+local id, occurrence, claim, asked = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 local refused, skipped = read_meta(true, 'skipped')
 if refused then return refused end
 local field = '{' .. id .. '}'
@@ -338,14 +342,15 @@ local holder = call('HGET', SCHEDULES, floor)
 if holder == occurrence then return 'g' end
 local text = call('HGET', ATTEMPTS, occurrence)
 local charged, losses, snoozes, _, limit = read_record(text)
+local is_over = is_cancelled(call('HGET', FOLLOWUPS, occurrence))
 local since, _, at = whole(call('HGET', SCHEDULES, 'since' .. field)), made_by(occurrence)
-local is_left = not known or (since and at < since)
+local is_left = not is_over and (not known or (since and at < since))
 if is_left and text then return 'g' end
 local has_begun = charged > losses or snoozes > 0
 local paused = whole(call('HGET', SCHEDULES, 'paused' .. field))
 local is_paused = paused and tonumber(ARGV[5]) <= paused and not has_begun
 if is_paused then asked = 'm' end
-local is_there = #ARGV == 5 or is_paused
+local is_there = #ARGV == 5 or is_paused or is_over
 for i = 6, #ARGV do is_there = is_there or call('HEXISTS', JOBS, ARGV[i]) == 1 or call('ZSCORE', COMPLETED, ARGV[i]) end
 if asked == 'm' and not is_there then return 'n' end
 if asked == 'm' then
@@ -357,6 +362,7 @@ if asked == 's' then skip('overlapped') end
 if asked == 'w' and losses > 0 and not has_begun and not limit then call('HDEL', ATTEMPTS, occurrence) end
 return 'b'
 end
+if is_over then return 'l' end
 if known then call('HSET', SCHEDULES, floor, occurrence) end
 return 'g'`),
   cancelMany: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, `local enqueued
@@ -1775,11 +1781,11 @@ end
 local function base_of(place)
 return exact(place - place % 16 + 9)
 end
-local function due_in(member)
-local a, b, c, d, e, f, g = string.byte(member, 1, 7)
-return g and ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44 or 0
-end
-local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.free, `local function keeps_place(id)
+local limits`, LIMITED.readLimits, LIMITED.window, `local function text_of_starts(kept)
+local texts = {}
+for i, entry in ipairs(kept) do texts[i] = exact(entry[1]) .. ':' .. exact(entry[2]) .. ':' .. exact(entry[3] - entry[1] * 1024) end
+return table.concat(texts, ' ')
+end`, LIMITED.moment, LIMITED.placeIn, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.free, `local function keeps_place(id)
 if not limits.blocks or limits.groupCount ~= 1 then return false end
 local place, due = tonumber(call('ZSCORE', HELD, id) or nil), tonumber(call('ZSCORE', DUE, id) or nil)
 if not (place and due) then return false end
@@ -1900,26 +1906,24 @@ note(id, reason, error)
 buried = buried + 1
 end
 do
-local function unbook(field, max, per, at)
-local rate, texts, from = window(call('HGET', RATES, field), max, per), {}, nil
-for i, entry in ipairs(rate.kept) do
-if entry[1] == at then from = i end
+local function unbook(field, max, per, claim)
+local kept, from = window(call('HGET', RATES, field), max, per).kept, nil
+for i, entry in ipairs(kept) do
+if entry[3] <= claim then from = i end
 end
 if not from then return end
-rate.kept[from][2] = rate.kept[from][2] - 1
-for _, entry in ipairs(rate.kept) do
-if entry[2] > 0 then texts[#texts + 1] = exact(entry[1]) .. ':' .. exact(entry[2]) end
-end
-if #texts > 0 then call('HSET', RATES, field, table.concat(texts, ' ')) else call('HDEL', RATES, field) end
+kept[from][2] = kept[from][2] - 1
+if kept[from][2] < 1 then table.remove(kept, from) end
+if #kept > 0 then call('HSET', RATES, field, text_of_starts(kept)) else call('HDEL', RATES, field) end
 end
 local function give_back(id, claim)
-local envelope, at = call('HGET', JOBS, id), math.floor(claim / 1024)
-if has_expired(envelope or '', at) then return end
+local envelope = call('HGET', JOBS, id)
+if has_expired(envelope or '', math.floor(claim / 1024)) then return end
 read_limits()
-if limits.max then unbook('', limits.max, limits.per, at) end
+if limits.max then unbook('', limits.max, limits.per, claim) end
 local base = base_of(place_in(envelope))
 if not limits.groupMax or base == '9' then return end
-unbook(base, limits.groupMax, limits.groupPer, at)
+unbook(base, limits.groupMax, limits.groupPer, claim)
 local score = tonumber(call('ZSCORE', RING, base) or nil)
 if score and score < LINE then call('ZADD', RING, exact(AT_LIMIT + now), base) end
 if score and score >= 0 then end_group_if_empty(base) end
@@ -2035,7 +2039,7 @@ call('HSET', JOBS, id, version .. string.sub(envelope, 2, rest_of(envelope) - 1)
 end
 elseif verb == 'l' then
 if c > 0 then give_back(id, claim) end; local due, envelope = tonumber(a), call('HGET', JOBS, id)
-if not due or due ~= due then due = now end
+due = math.max(due == due and due or now, now + (whole(b) or -now))
 set_due(due, id, envelope)
 if lostClaim > 0 or due ~= due_of(envelope or '') then call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit)) end
 elseif verb == 'd' then
@@ -2140,8 +2144,8 @@ redis.pcall('DEL', IDLE)
 mark_changed()
 put('leader', '')
 leader = nil
-limits.rewound = '0 '
-call('HSET', META, 'rewound', limits.rewound)
+limits.rewound, limits.widened = '0 ', exact(LINE) .. ' '
+call('HSET', META, 'rewound', limits.rewound, 'widened', limits.widened)
 end
 end
 if not seen or now < seen or now > seen + math.min(1000, lease / 8) then put('seenAt', now) end
@@ -2227,13 +2231,13 @@ local head
 for digit in string.gmatch(limits.priorities, '%d') do
 local place = exact(base - tonumber(digit))
 local member = call('ZRANGE', GROUPED, place, place, 'BYSCORE', 'LIMIT', 0, 1)[1]
-if member then head = math.min(head or math.huge, due_in(member)) end
+if member then head = math.min(head or math.huge, time_at(member, 1) or 0) end
 end
 return head
 end
 local function rewind()
 local score, member = string.match(limits.rewound, '^(%d+) (.*)$')
-local from = member and member ~= '' and place_behind(RING, score, member) or 0
+local from = place_behind(RING, score or '0', member or '')
 local found = call('ZRANGE', RING, from, from + SWEEP - 1, 'WITHSCORES')
 for i = 1, #found, 2 do
 local base, at = tonumber(found[i]), tonumber(found[i + 1])
@@ -2276,11 +2280,6 @@ if sweeps then sweep_ring() end
 end
 end
 do
-local function text_of_starts(kept)
-local texts = {}
-for i, entry in ipairs(kept) do texts[i] = exact(entry[1]) .. ':' .. exact(entry[2]) end
-return table.concat(texts, ' ')
-end
 local function room_of(want, onlyRate)
 read_limits()
 local room = want
@@ -2295,7 +2294,7 @@ end
 local function book(rate, n)
 local kept = rate.kept
 local last = kept[#kept]
-if last and last[1] == now then last[2] = last[2] + n else kept[#kept + 1] = { now, n } end
+if last and last[1] == now then last[2] = last[2] + n else kept[#kept + 1] = { now, n, limits.claim } end
 if #kept > 128 then
 local fewer, width = {}, rate.per / 64
 for _, entry in ipairs(kept) do
@@ -2469,6 +2468,10 @@ do
 local function give(g, member, due, place)
 picks = picks + 1
 picked.members[picks], picked.dues[picks], picked.places[picks], picked.groups[picks] = member, due, place, g
+end
+local function due_in(member)
+local a, b, c, d, e, f, g = string.byte(member, 1, 7)
+return g and ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44 or 0
 end
 local text_of = { [0] = '0', '1', '2', '3', '4', '5', '6' }
 local function by_priority(g, base, n)
@@ -2675,6 +2678,7 @@ local function take(index, ids, scores)
 local envelopes = call('HMGET', JOBS, unpack(ids))
 local texts = records > 0 and call('HMGET', ATTEMPTS, unpack(ids)) or {}
 claim = next_claim(lastClaim)
+limits.claim = claim
 local number, bytes, started, running, others = claim_name(claim), 0, {}, {}, {}
 local losses, damaged = 0, false
 for i = 1, #ids do

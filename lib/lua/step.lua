@@ -15,7 +15,7 @@
 --       then per renewal: claim, ids held, lease ms of its own or 0, and .5 more for the only job of its process; per group of completed jobs: claim, n, id...;
 --       per outcome: verb, claim, id, a, b, c
 --         r retry     a delay ms, b errors          s snooze   a delay ms, b '' or header and payload
---         d dead      a reason, b errors, c charge  x expired  -     l release  a due ms, c 1 nothing has begun, 2 and it keeps no place
+--         d dead      a reason, b errors, c charge  x expired  -     l release  a due ms, b ms from now at least or '', c 1 nothing has begun, 2 and it keeps no place
 --         (errors: the error as JSON. If an attempt failed, a newline and its short line follow, to join those of earlier attempts)
 -- Reply now in us, claim number, head of due or -1, first lease deadline or -1 (only with s), flags (w leader, v isolator, c due jobs may be left,
 --       p paused, n nothing of this shard was stored, or that is in doubt, l claims count for limits: nothing is given ahead, f no more may run before one ends), processes in idle or -1 (only with i), jobs in quarantine, then five lists: lost ids; ids to abort; claims of which

@@ -2,12 +2,20 @@ import type { DelayQueueLogger } from '../delay-queue.logger.js';
 import type { HandlerOutcome } from '../handlers/handler-outcome.js';
 import type { OccurrenceHeader } from '../job/occurrence-header.js';
 import { occurrenceId, parseOccurrenceId } from '../job/job-id.js';
+import { isTransient } from '../redis/redis.errors.js';
 import type { ShardStore } from '../redis/shard-store.js';
+import { performance } from '../time-and-randomness.js';
 import { laterThan } from './later-occurrences.js';
 import { SkippedOneByOne } from './skipped.js';
 
 /** How long an occurrence waits before it asks again whether the one before it has ended. */
 const ASK_AGAIN_MS = 1_000;
+
+/**
+ * How often Redis is asked while no answer comes. Were the occurrence given back after the first time, a process with a bad network would claim it
+ * again by the call that gives it back, and keep it from others.
+ */
+const MOST_ASKS = 3;
 
 /** Redis has noted that it ends with this run; an outcome of the run changes nothing. */
 const SKIPPED: HandlerOutcome = { kind: 'skipped' };
@@ -74,7 +82,7 @@ export class OccurrenceGate {
   }
 
   /** @returns undefined when it may run; otherwise its outcome. Never rejects */
-  async begin(claimed: Omit<Beginning, 'at'>): Promise<HandlerOutcome | undefined> {
+  async begin(claimed: Omit<Beginning, 'at'>, asks = 1): Promise<HandlerOutcome | undefined> {
     const { movedMs } = this.store.connection;
     const { schedule, at } = parseOccurrenceId(claimed.id) ?? {};
     if (schedule === undefined || at === undefined) return undefined;
@@ -88,12 +96,21 @@ export class OccurrenceGate {
     };
     const mayMiss = isMissed(beginning);
     if (!mayMiss && beginning.rules.overlap === 'allow') return undefined;
-    const decide = () => this.#decide(schedule, beginning, mayMiss, claimed.now);
+    const askedAt = performance.now();
+    const decide = () =>
+      this.#decide(schedule, beginning, mayMiss).catch(async (error: unknown) => {
+        // What a call has noted that got no answer stands. It may be too late by now.
+        const now = claimed.now + Math.round(performance.now() - askedAt);
+        if (isTransient(error) && asks < MOST_ASKS) return this.begin({ ...claimed, now }, asks + 1);
+        // Redis cannot be asked, so nothing is known of the one before it. The connection logs why, or who makes occurrences.
+        return { kind: 'released' as const, restMs: ASK_AGAIN_MS, unbegun: true };
+      });
+    if (asks > 1) return decide(); // It has had its turn.
     // Occurrences of one answer begin in their order: one call is answered before the next one, but a later occurrence must not begin, or go,
-    // between the calls of an earlier one. That costs a round trip for each that is late.
+    // between the calls of an earlier one, which may be missed only by the time that it asks again. That costs a round trip for each.
     const before = this.#asking.get(schedule);
     const decided = before ? before.then(decide) : decide();
-    if (mayMiss && beginning.rules.missed === 'once') {
+    if (beginning.rules.missed === 'once') {
       const ended = () => void (this.#asking.get(schedule) === decided && this.#asking.delete(schedule));
       this.#asking.set(schedule, decided);
       void decided.then(ended);
@@ -101,39 +118,29 @@ export class OccurrenceGate {
     return decided;
   }
 
-  /** Never rejects. */
-  async #decide(
-    schedule: string,
-    beginning: Beginning,
-    mayMiss: boolean,
-    serverNow: number,
-  ): Promise<HandlerOutcome | undefined> {
+  /** @throws errors of the connection */
+  async #decide(schedule: string, beginning: Beginning, mayMiss: boolean): Promise<HandlerOutcome | undefined> {
     const { at, rules, now } = beginning;
-    try {
-      if (mayMiss) {
-        const answer = await this.#askMissed(schedule, beginning);
-        if (answer === 'g') return undefined;
-        if (answer === 'm') this.#report(schedule, at, 'missed');
-        if (answer !== 'n') return SKIPPED;
-      }
-      if (rules.overlap === 'allow') return undefined;
-      const isNewest = !(rules.nextDue !== undefined && rules.nextDue <= now);
-      const waits = isPutOff(beginning) || (rules.overlap === 'queue' && isNewest);
-      const answer = await this.#ask(schedule, beginning, waits ? 'w' : 's');
+    if (mayMiss) {
+      const answer = await this.#askMissed(schedule, beginning);
       if (answer === 'g') return undefined;
-      // Another claim has it by now, and says what becomes of it.
-      if (answer === 'l') return SKIPPED;
-      if (answer === 'm') {
-        this.#report(schedule, at, 'missed');
-        return SKIPPED;
-      }
-      if (waits) return { kind: 'released', dueAt: serverNow + ASK_AGAIN_MS, unbegun: 'passable' };
-      this.#report(schedule, at, 'overlap');
-      return SKIPPED;
-    } catch {
-      // Redis cannot be asked, so nothing is known of the one before it. The connection logs why, or who makes occurrences.
-      return { kind: 'released', dueAt: serverNow + ASK_AGAIN_MS, unbegun: true };
+      if (answer === 'm') this.#report(schedule, at, 'missed');
+      if (answer !== 'n') return SKIPPED;
     }
+    if (rules.overlap === 'allow') return undefined;
+    const isNewest = !(rules.nextDue !== undefined && rules.nextDue <= now);
+    const waits = isPutOff(beginning) || (rules.overlap === 'queue' && isNewest);
+    const answer = await this.#ask(schedule, beginning, waits ? 'w' : 's');
+    if (answer === 'g') return undefined;
+    // Another claim has it by now, and says what becomes of it. Or a call before has left it out, whose answer was lost.
+    if (answer === 'l') return SKIPPED;
+    if (answer === 'm') {
+      this.#report(schedule, at, 'missed');
+      return SKIPPED;
+    }
+    if (waits) return { kind: 'released', restMs: ASK_AGAIN_MS, unbegun: 'passable' };
+    this.#report(schedule, at, 'overlap');
+    return SKIPPED;
   }
 
   async #ask(

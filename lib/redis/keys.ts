@@ -66,7 +66,7 @@ export function scheduleKeys([due]: readonly string[]): string[] {
  * | grouped | zset | seven digits of the due time, id -> place: group * 16 + 9 - priority; all jobs of `due`       |
  * | ring    | zset | base of a group, its place with priority 0 -> whose turn it is, or until when it is not      |
  * | held    | zset | id of a job with a group that runs or is in quarantine -> place                              |
- * | rates   | hash | base of a group, or nothing for the queue -> starts within the window, `ms:count ...`        |
+ * | rates   | hash | base of a group, or nothing for the queue -> starts within the window, `ms:count:first ...`  |
  */
 export const LIMIT_KEY_NAMES = ['grouped', 'ring', 'held', 'rates'] as const;
 

@@ -40,7 +40,10 @@ local function move_groups(grouped, ring, rates, meta, by)
   end
   local windows = redis.call('HGETALL', rates)
   for i = 1, #windows, 2 do
-    local moved = string.gsub(windows[i + 1], '(%d+):', function(at) return string.format('%.0f', math.max(0, at - by)) .. ':' end)
+    local moved = string.gsub(windows[i + 1], '(%d+):(%d+):?(%-?%d*)', function(at, n, first)
+      local to = math.max(0, at - by)
+      return string.format('%.0f:%s:%.0f', to, n, (tonumber(first) or 0) + (at - to) * 1024)
+    end)
     redis.call('HSET', rates, windows[i], moved)
   end
   local turn = tonumber(redis.call('HGET', meta, 'turn') or nil)

@@ -112,7 +112,7 @@ function scheduleOf(id: string, { next }: OccurrenceHeader): JobSchedule | undef
 function undecodable(error: unknown, now: number): Refusal {
   if (error instanceof LayoutError || error instanceof UnknownCodecError) {
     return {
-      settlement: { verb: 'release', dueAt: now + LEFT_TO_OTHERS_MS, unbegun: true },
+      settlement: { verb: 'release', dueAt: now + LEFT_TO_OTHERS_MS, restMs: LEFT_TO_OTHERS_MS, unbegun: true },
       level: 'warn',
       line: `was left to others: ${error.message}`,
       leftBecause: error.message,

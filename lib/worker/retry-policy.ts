@@ -55,7 +55,7 @@ export function settle(
     case 'snoozed':
       return snooze(outcome, run, rules, random);
     case 'released':
-      return { verb: 'release', dueAt: outcome.dueAt ?? job.dueAt.getTime(), unbegun: outcome.unbegun };
+      return { verb: 'release', dueAt: job.dueAt.getTime(), restMs: outcome.restMs, unbegun: outcome.unbegun };
     case 'skipped':
       // Redis has noted what becomes of it (lib/lua/recurring/begin-occurrence.lua).
       return { verb: 'release', dueAt: job.dueAt.getTime(), unbegun: true };

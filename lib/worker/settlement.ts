@@ -26,7 +26,13 @@ export type Settlement =
       readonly charge: boolean;
     }
   | { readonly verb: 'expired' }
-  | { readonly verb: 'release'; readonly dueAt: number; readonly unbegun?: Unbegun | undefined };
+  | {
+      readonly verb: 'release';
+      readonly dueAt: number;
+      /** Due no sooner than so long after Redis hears of it, or a slow process would take it again by the very call that gives it back. */
+      readonly restMs?: number | undefined;
+      readonly unbegun?: Unbegun | undefined;
+    };
 
 export const COMPLETE: Settlement = Object.freeze({ verb: 'complete' });
 
@@ -60,8 +66,10 @@ export function outcomeArgs(settlement: Settlement, claim: number, id: string): 
       return ['d', claim, id, settlement.reason, settlement.error, settlement.charge ? 1 : 0];
     case 'expired':
       return ['x', claim, id, '', '', 0];
-    case 'release':
-      return ['l', claim, id, settlement.dueAt, '', settlement.unbegun === 'passable' ? 2 : settlement.unbegun ? 1 : 0];
+    case 'release': {
+      const { dueAt, restMs = '', unbegun } = settlement;
+      return ['l', claim, id, dueAt, restMs, unbegun === 'passable' ? 2 : unbegun ? 1 : 0];
+    }
     case 'complete':
       return [];
   }

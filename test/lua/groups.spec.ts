@@ -35,6 +35,8 @@ async function store(...jobs: readonly Job[]): Promise<void> {
   await place(shard, ...jobs.map(({ at, ...job }) => ({ ...job, spec: `ka${at}` })));
 }
 
+/** Of starts as they are stored: when they count, and how many they are; without their first claims. */
+const startsIn = (text: string) => text.replaceAll(/(\d+:\d+):-?\d+/g, '$1');
 const limit = (text: string) => shard.run('limit', shard.keys.session('none'), [text, 'c']);
 
 /** Claims one at a time, completing none. */
@@ -102,18 +104,23 @@ describe('a job that was claimed and did not begin', () => {
     expect(await shard.problems()).toEqual([]);
   });
 
-  it('counts still where its start was joined with others: never more begin in a window than may', async () => {
+  it('gives its start back also where that was joined with later ones, and none that is not its own', async () => {
     const now = await shard.now();
     await store({ id: 'A', at: now - MINUTE });
     await limit(`rate:3/${HOUR}`);
     const { claim } = await peer.claim(1);
-    // Of that time nothing stands there, only a later one that has taken it up. One of the future would count as of the ms of the release,
-    // which may be that of the claim.
+    // One of the future would count as of the ms of the release, which may be that of the claim.
     const later = Math.floor(claim / 1024) + 1;
     while ((await shard.now()) < later);
-    await here.world.redis.hset(shard.key('rates'), '', `${later}:3`);
+    const joined = `${later}:3:${claim - later * 1024}`;
+    await here.world.redis.hset(shard.key('rates'), '', joined.replace(/-\d+$/, '1'));
     await release(claim, 'A', true, now - MINUTE);
     expect(idsOf(await peer.claim(1))).toEqual([]);
+    await here.world.redis.hset(shard.key('rates'), '', joined.replace(':3:', ':2:'));
+    const again = await peer.claim(1);
+    await here.world.redis.hset(shard.key('rates'), '', joined);
+    await release(again.claim, 'A', true, now - MINUTE);
+    expect(idsOf(await peer.claim(1))).toEqual(['A']);
   });
 
   it('counts no more when it has expired since its claim', async () => {
@@ -130,10 +137,10 @@ describe('a job that was claimed and did not begin', () => {
     await here.world.redis.hset(shard.key('jobs'), 'B', stored.slice(0, 16) + pattern.slice(16, 23) + stored.slice(23));
     while ((await shard.now()) <= expiry);
     await release(claim, 'B', true, at + 2 * HOUR);
-    expect(Object.values((await shard.read()).rates).map((text) => text.split(':')[1])).toEqual(['1']);
+    expect(Object.values((await shard.read()).rates).map((text) => startsIn(text).split(':')[1])).toEqual(['1']);
   });
 
-  it('counts on where the clock was set back before its claim: the start of another one is not given back', async () => {
+  it('gives back its own start, and not that of another one, where the clock was set back before its claim', async () => {
     const at = (await shard.now()) - MINUTE;
     await store({ id: 'A', at }, { id: 'B', at: at + 1 });
     await limit(`rate:2/${HOUR}`);
@@ -143,7 +150,23 @@ describe('a job that was claimed and did not begin', () => {
     while ((await shard.now()) <= first);
     const { now: second } = await peer.claim(1);
     await release(claim, 'A', true, at);
-    expect(Object.values((await shard.read()).rates)).toEqual([`${first}:1 ${second}:1`]);
+    expect(Object.values((await shard.read()).rates).map(startsIn)).toEqual([`${second}:1`]);
+  });
+
+  it('gives back its own start, and not that of another one, where the clock was set back after it, and was there again', async () => {
+    const at = (await shard.now()) - MINUTE;
+    await store({ id: 'A', at }, { id: 'B', at: at + 1 });
+    await limit(`rate:2/${HOUR}`);
+    const { claim } = await peer.claim(1);
+    const { claim: other, now } = await peer.claim(1);
+    // The first start was written again by a clock that was 8 ms behind, and both claims are of the same ms.
+    const entry = (ms: number, number: number) => `${ms}:1:${number - ms * 1024}`;
+    await here.world.redis.hset(shard.key('rates'), '', `${entry(now - 8, other - 1)} ${entry(now, other)}`);
+    await here.world.redis.zadd(shard.key('running'), other - 1, 'A');
+    await here.world.redis.zadd(shard.key('leases'), (await shard.now()) + HOUR, other - 1);
+    await here.world.redis.zrem(shard.key('leases'), claim);
+    await release(other - 1, 'A', true, at);
+    expect(Object.values((await shard.read()).rates)).toEqual([entry(now, other)]);
   });
 
   it('gives back the start of a job from the quarantine, and nothing of one that has expired, which was not counted', async () => {
@@ -336,6 +359,53 @@ it('after the clock went back, groups whose jobs were overdue when they came wai
   expect((await shard.read()).meta['rewound']).toBeUndefined();
   expect((await shard.read()).ring[baseOf('later')]).toBe(now + HOUR);
   expect(await shard.problems()).toEqual([]);
+});
+
+it('after the clock went back, overdue groups start also behind many that are at a limit, and no look at them is without end', async () => {
+  const MANY = 120;
+  await limit(`groupRate:1/${HOUR}`);
+  const at = (await shard.now()) - MINUTE;
+  await store(...Array.from({ length: 2 * MANY }, (_, n) => ({ id: `j${n}`, at, group: `g${n % MANY}` })));
+  expect((await peer.claim(200)).jobs).toHaveLength(MANY);
+  await store({ id: 'overdue', at, group: 'overdue' });
+  const ahead = (await shard.now()) + 2 * HOUR;
+  await shard.world.redis.zadd(shard.key('ring'), ahead, baseOf('overdue'));
+  await shard.meta({ seenAt: ahead });
+  const claimed: string[] = [];
+  for (let n = 0; n < 4; n++) claimed.push(...idsOf(await peer.claim(200)));
+  expect(claimed).toEqual(['overdue']);
+  const { head, now } = await peer.claim(200);
+  expect(head).toBeGreaterThan(now);
+});
+
+it.each(['', ' block:1'])(
+  'after the clock went back, groups at a limit wait for one window at most%s',
+  async (block) => {
+    const MANY = 250;
+    await limit(`groupCount:9 groupRate:1/${MINUTE}${block}`);
+    const at = (await shard.now()) - 2 * HOUR;
+    await store(...Array.from({ length: 2 * MANY }, (_, n) => ({ id: `j${n}`, at: at + n, group: `g${n % MANY}` })));
+    let started = 0;
+    for (let n = 0; n < 3; n++) started += (await peer.claim(200)).jobs.length;
+    expect(started).toBe(MANY);
+    // All of that was by a clock that was ahead by an hour until now.
+    await later(here.world, shard.queue, -HOUR);
+    await shard.meta({ seenAt: (await shard.now()) + HOUR });
+    for (let n = 0; n < 6; n++) expect(idsOf(await peer.claim(200))).toEqual([]);
+    const { ring, meta } = await shard.read();
+    expect(Object.keys(ring)).toHaveLength(MANY);
+    expect(Math.max(...Object.values(ring)) + 9e15).toBeLessThanOrEqual((await shard.now()) + MINUTE);
+    expect([meta['rewound'], meta['widened']]).toEqual([undefined, undefined]);
+  },
+);
+
+it('after the clock went back, a group waits for its next attempt as long as that does', async () => {
+  await limit('groupCount:1 block:1');
+  await store({ id: 'A1', at: 1_000, group: 'a' }, { id: 'A2', at: 1_001, group: 'a' });
+  const { now } = await peer.settle(await peer.take('A1'), 'A1', { verb: 'retry', delayMs: HOUR, error: '{}' });
+  await shard.meta({ seenAt: now + HOUR });
+  for (let n = 0; n < 3; n++) expect(idsOf(await peer.claim(10))).toEqual([]);
+  expect((await shard.read()).ring[baseOf('a')]! + 9e15).toBe(now + HOUR);
 });
 
 it('what came overdue by a clock that was ahead waits for no time that no step of a worker has seen', async () => {
@@ -591,7 +661,9 @@ describe('a rate of which the starts lie in the future, because the clock was se
     await here.world.redis.hset(shard.key('rates'), field, `${before + HOUR}:1`);
     const { now, head, jobs } = await peer.claim(1);
     expect([jobs, head]).toEqual([[], now + PER]);
-    expect((await shard.read()).rates).toEqual({ [field]: `${now}:1` });
+    expect(Object.entries((await shard.read()).rates).map(([name, text]) => [name, startsIn(text)])).toEqual([
+      [field, `${now}:1`],
+    ]);
     while ((await shard.now()) < now + PER);
     expect(idsOf(await peer.claim(1))).toEqual(['A']);
   });
@@ -616,7 +688,10 @@ describe('jobs that have expired', () => {
     for (let n = 0; n < 5; n++) seen.push(...idsOf(await peer.claim(10)));
     expect(seen).toEqual(['E1', 'E2', 'A1']);
     const { held, rates } = await shard.read();
-    expect([Object.keys(held), Object.values(rates).map((text) => text.split(':')[1])]).toEqual([['A1'], ['1', '1']]);
+    expect([Object.keys(held), Object.values(rates).map((text) => startsIn(text).split(':')[1])]).toEqual([
+      ['A1'],
+      ['1', '1'],
+    ]);
   });
 
   it('count for no rate when they come from the quarantine', async () => {
@@ -694,7 +769,7 @@ describe('groups with a rate', () => {
   });
 
   describe('and jobs in quarantine', () => {
-    const rate = async (name: string) => (await shard.read()).rates[name]?.replaceAll(/\d+:/g, '') ?? '';
+    const rate = async (name: string) => startsIn((await shard.read()).rates[name] ?? '').replaceAll(/\d+:/g, '');
     /** Puts what is stored into quarantine. */
     const lose = async (losses: number, waitedMs: number, ...ids: readonly string[]) => {
       const now = await shard.now();
@@ -774,7 +849,7 @@ describe('groups with a rate', () => {
       await lose(1, 1_000, 'A', 'B');
       await here.world.redis.hset(shard.key('rates'), baseOf('g'), `${(await shard.now()) + HOUR}:1`);
       const { now } = await isolate(1);
-      expect((await shard.read()).rates).toEqual({ [baseOf('g')]: `${now}:1` });
+      expect(startsIn((await shard.read()).rates[baseOf('g')]!)).toBe(`${now}:1`);
     });
 
     describe('that have waited there for long', () => {

@@ -566,6 +566,20 @@ describe('the floor', () => {
     await shard.peer().settle(one, '{s}1', { verb: 'complete' });
   });
 
+  it('is not given, when it is asked for again, to what was told that it does not run, or was cancelled', async () => {
+    const [one, two, three] = [await claimed(1), await claimed(2), await claimed(3)];
+    expect(await begin(1, one, 's')).toBe('g');
+    expect(await begin(2, two, 's')).toBe('b');
+    await shard.producer.cancel(shard.queue, '{s}3', { running: true });
+    await shard.peer().settle(one, '{s}1', { verb: 'complete' });
+    expect(await begin(2, two, 's')).toBe('l');
+    expect(await begin(3, three, 'w')).toBe('l');
+    await over(two, 2);
+    await over(three, 3);
+    expect((await list()).schedules[0]).toMatchObject({ overlapped: 1, missed: 0, floor: '{s}1' });
+    expect((await occurrences()).filter((id) => /^\{s\}[123]$/.test(id))).toEqual([]);
+  });
+
   it('is not asked of one that gives way to later ones, of which none is there', async () => {
     const one = await claimed(1);
     const asks = (...later: string[]) =>

@@ -54,6 +54,13 @@ describe('what each settlement makes of a job that failed once', () => {
     expect(dueAt).toBeLessThanOrEqual(after + HOUR);
   });
 
+  it.each([1_000, 1e15])('what is released to rest does so from the moment of the script: due at %d', async (dueAt) => {
+    const claim = await shard.put('running', 'A');
+    const earliest = Math.max(dueAt, (await shard.now()) + HOUR);
+    await peer.settle(claim, 'A', { verb: 'release', dueAt, restMs: HOUR });
+    expect((await shard.see('A')).dueAt).toBeGreaterThanOrEqual(earliest);
+  });
+
   it('a release without a usable time is due now', async () => {
     const claim = await shard.put('running', 'A');
     await peer.settle(claim, 'A', { verb: 'release', dueAt: NaN });

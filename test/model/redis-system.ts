@@ -7,7 +7,7 @@ import { World } from '../helpers/world.js';
 import { sidesOf, StoreSystem, WRITES } from './store-system.js';
 import type { Side } from './system.js';
 
-const CALLS = WRITES.map(callsOf);
+const CALLS = WRITES.map((script) => callsOf(script));
 
 /** On a real Redis, where nobody sets the clock: what is stored is moved. Answers are lost by proxies before it. */
 export class RedisSystem extends StoreSystem {

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { DelayQueueLogger } from '../../lib/delay-queue.logger.js';
 import type { OccurrenceHeader } from '../../lib/job/occurrence-header.js';
 import { isMissed, OccurrenceGate } from '../../lib/recurring/occurrence-gate.js';
+import { NoAnswerError, NotSentError } from '../../lib/redis/redis.errors.js';
 import type { ShardStore } from '../../lib/redis/shard-store.js';
 
 const NOW = 1_000_000;
@@ -94,5 +95,56 @@ describe('occurrences of one answer', () => {
     await Promise.all([gate.begin(late), gate.begin({ ...punctual, id: '{t}2' })]);
     expect(asked.slice(0, 2)).toEqual(['{s}1 m', '{t}2 s']);
     gate.end();
+  });
+});
+
+// A process whose connections last for a few calls gave it back, and took it again in the same call, while others were idle.
+describe('an occurrence of which Redis does not answer whether it may begin', () => {
+  /** A store that answers `g` after so many calls got no answer, of which each took a while. */
+  function gateOf(unanswered: Error[], asked: string[], tookMs = 0): OccurrenceGate {
+    const call = async (_: string, [, , , what]: unknown[]) => {
+      asked.push(what as string);
+      const error = unanswered.shift();
+      if (!error) return 'g';
+      await new Promise((resolve) => setTimeout(resolve, tookMs));
+      throw error;
+    };
+    const connection = { movedMs: 0, instance: 'test' };
+    return new OccurrenceGate({ connection, queue: 'q', call } as unknown as ShardStore, DelayQueueLogger.of('test'));
+  }
+  const noAnswer = () => new NoAnswerError('closed');
+  const punctual = beginning({ missed: 'all' });
+
+  it('is asked for again, and begins', async () => {
+    const asked: string[] = [];
+    expect(await gateOf([noAnswer(), new NotSentError()], asked).begin(punctual)).toBeUndefined();
+    expect(asked).toEqual(['s', 's', 's']);
+  });
+
+  it('is judged anew: by then it may be missed', async () => {
+    const asked: string[] = [];
+    const rules = { missed: 'skip', graceMs: 10_010 } as const;
+    expect(await gateOf([noAnswer()], asked, 30).begin(beginning(rules))).toBeUndefined();
+    expect(asked).toEqual(['s', 'm']);
+  });
+
+  it('goes on being the one that a later one waits for, also where it is missed only when it is asked for again', async () => {
+    const asked: string[] = [];
+    const gate = gateOf([noAnswer()], asked, 30);
+    const rules = { nextDue: NOW + 10, next: undefined };
+    const first = gate.begin(beginning(rules));
+    await new Promise((resolve) => setImmediate(resolve));
+    await Promise.all([first, gate.begin(beginning({ missed: 'once', nextDue: NOW + 60_000 }, { id: '{s}2' }))]);
+    expect(asked).toEqual(['s', 'm', 's']);
+  });
+
+  it('goes back when it was asked for three times, or something else is wrong, and rests for a second', async () => {
+    for (const errors of [[noAnswer(), noAnswer(), noAnswer()], [new Error('NOPERM')]]) {
+      const asked: string[] = [];
+      const { length } = errors;
+      const outcome = await gateOf(errors, asked, 20).begin(punctual);
+      expect(outcome).toEqual({ kind: 'released', restMs: 1_000, unbegun: true });
+      expect(asked).toHaveLength(length);
+    }
   });
 });

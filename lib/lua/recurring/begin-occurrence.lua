@@ -5,13 +5,15 @@
 --       the one that began last; s if another one is alive, this one does not run; w if another one is alive, this one waits
 --       5 for when it was made, or when it was made due since if that is later (ms of schedules)   then with m ids of later ones, at most
 --       100: unless one of them is stored or kept, nothing takes its place
--- Reply g it may begin, b another one is alive, m it is missed, l another claim holds it, or none; n none of the later ones is there
+-- Reply g it may begin, b another one is alive, m it is missed, l another claim holds it, or none, or it ends with this run; n none of the later
+--       ones is there. Who got no answer asks again
 -- Cost  O(log n + ids)
 --#include keys
 --#include schedule-keys
 --#include clock
 --#include layout
 --#include record
+--#include followups
 
 local id, occurrence, claim, asked = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 local refused, skipped = read_meta(true, 'skipped')
@@ -41,15 +43,17 @@ if holder == occurrence then return 'g' end
 -- record (withdraw.lua).
 local text = call('HGET', ATTEMPTS, occurrence)
 local charged, losses, snoozes, _, limit = read_record(text)
+-- It does not run, as a call before has said whose answer was lost, or it was cancelled: so it stays, whatever has ended since.
+local is_over = is_cancelled(call('HGET', FOLLOWUPS, occurrence))
 local since, _, at = whole(call('HGET', SCHEDULES, 'since' .. field)), made_by(occurrence)
-local is_left = not known or (since and at < since)
+local is_left = not is_over and (not known or (since and at < since))
 if is_left and text then return 'g' end
 local has_begun = charged > losses or snoozes > 0
 -- A worker held it when its schedule was paused, so nobody found it where others wait. What was asked for since is not meant.
 local paused = whole(call('HGET', SCHEDULES, 'paused' .. field))
 local is_paused = paused and tonumber(ARGV[5]) <= paused and not has_begun
 if is_paused then asked = 'm' end
-local is_there = #ARGV == 5 or is_paused
+local is_there = #ARGV == 5 or is_paused or is_over
 for i = 6, #ARGV do is_there = is_there or call('HEXISTS', JOBS, ARGV[i]) == 1 or call('ZSCORE', COMPLETED, ARGV[i]) end
 if asked == 'm' and not is_there then return 'n' end
 if asked == 'm' then
@@ -64,5 +68,6 @@ if holder and call('HEXISTS', JOBS, holder) == 1 and not call('ZSCORE', DEAD, ho
   if asked == 'w' and losses > 0 and not has_begun and not limit then call('HDEL', ATTEMPTS, occurrence) end
   return 'b'
 end
+if is_over then return 'l' end
 if known then call('HSET', SCHEDULES, floor, occurrence) end
 return 'g'

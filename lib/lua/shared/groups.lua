@@ -16,12 +16,6 @@ local function base_of(place)
   return exact(place - place % 16 + 9)
 end
 
--- The due time in a member. Junk is due at once: the claim finds that it is no job.
-local function due_in(member)
-  local a, b, c, d, e, f, g = string.byte(member, 1, 7)
-  return g and ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44 or 0
-end
-
 -- What `meta` says of limits, read once per script: `count` and `max` starts per `per` ms of the queue, the same of each group, and
 -- `step`, by how many ms one step of priority makes a job look older; `counts`, whether a claim counts for any limit.
 -- Of the limits of the queue each shard has an equal share; where
@@ -55,19 +49,27 @@ local function read_limits()
   return limits
 end
 
--- The starts within a window, `ms:count`, at most 128 entries. One from the future (the clock went back) counts as now's: a claim that finds
--- such ones (`ahead`) stores them as now's, or they would count until that future comes.
+-- The starts within a window, `ms:count:first`, at most 128 entries; `first` is the number of the first claim among them, counted from the
+-- first one that the ms can have. One from the future (the clock went back) counts as now's: a claim that finds such ones (`ahead`) stores
+-- them as now's, or they would count until that future comes.
 local function window(text, max, per)
   local used, kept, ahead = 0, {}, false
-  for at, n in string.gmatch(text or '', '(%d+):(%d+)') do
+  for at, n, first in string.gmatch(text or '', '(%d+):(%d+):?(%-?%d*)') do
     at, n = tonumber(at), tonumber(n)
+    first = at * 1024 + (tonumber(first) or 0)
     if at > now then at, ahead = now, true end
     if at + per > now then
       used = used + n
-      kept[#kept + 1] = { at, n }
+      kept[#kept + 1] = { at, n, first }
     end
   end
   return { ahead = ahead, left = math.max(0, max - used), opens = kept[1] and kept[1][1] + per, kept = kept, per = per }
+end
+
+local function text_of_starts(kept)
+  local texts = {}
+  for i, entry in ipairs(kept) do texts[i] = exact(entry[1]) .. ':' .. exact(entry[2]) .. ':' .. exact(entry[3] - entry[1] * 1024) end
+  return table.concat(texts, ' ')
 end
 
 -- When this queue is worth a look: nil while nothing can start before a run ends, else when its window opens, since when the first group is

@@ -37,16 +37,16 @@ local function head_of(base)
   for digit in string.gmatch(limits.priorities, '%d') do
     local place = exact(base - tonumber(digit))
     local member = call('ZRANGE', GROUPED, place, place, 'BYSCORE', 'LIMIT', 0, 1)[1]
-    if member then head = math.min(head or math.huge, due_in(member)) end
+    if member then head = math.min(head or math.huge, time_at(member, 1) or 0) end
   end
   return head
 end
 
 -- An overdue job counts from the time at which it came. After the clock went back that time is yet to come, and its group would wait until
--- then: each group that waits is looked at once, some with each step.
+-- then: each group that waits is looked at once, some with each step. Not those in line or at a limit, which stand before them.
 local function rewind()
   local score, member = string.match(limits.rewound, '^(%d+) (.*)$')
-  local from = member and member ~= '' and place_behind(RING, score, member) or 0
+  local from = place_behind(RING, score or '0', member or '')
   local found = call('ZRANGE', RING, from, from + SWEEP - 1, 'WITHSCORES')
   for i = 1, #found, 2 do
     local base, at = tonumber(found[i]), tonumber(found[i + 1])

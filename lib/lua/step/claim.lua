@@ -34,6 +34,7 @@ local function take(index, ids, scores)
   local envelopes = call('HMGET', JOBS, unpack(ids))
   local texts = records > 0 and call('HMGET', ATTEMPTS, unpack(ids)) or {}
   claim = next_claim(lastClaim)
+  --#limits limits.claim = claim
   local number, bytes, started, running, others = claim_name(claim), 0, {}, {}, {}
   local losses, damaged = 0, false
   for i = 1, #ids do

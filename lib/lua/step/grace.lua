@@ -46,9 +46,9 @@ do
       put('leader', '')
       leader = nil
 --#if limits
-      -- Times in `ring` are of that clock, too: see rewind() in step/turns.lua.
-      limits.rewound = '0 '
-      call('HSET', META, 'rewound', limits.rewound)
+      -- Times in `ring` are of that clock, too, also until when groups are at a limit: see rewind() and widen() in step/begin-turns.lua.
+      limits.rewound, limits.widened = '0 ', exact(LINE) .. ' '
+      call('HSET', META, 'rewound', limits.rewound, 'widened', limits.widened)
 --#end
     end
   end

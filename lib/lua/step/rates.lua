@@ -1,11 +1,5 @@
 -- What the rates of a queue and of its groups leave, and what starts now is written into; forgets windows that are over.
--- Needs what was read. Gives text_of_starts(), room_of(), book() and book_starts().
-
-local function text_of_starts(kept)
-  local texts = {}
-  for i, entry in ipairs(kept) do texts[i] = exact(entry[1]) .. ':' .. exact(entry[2]) end
-  return table.concat(texts, ' ')
-end
+-- Needs what was read. Gives room_of(), book() and book_starts().
 
 -- How many jobs may start by the limits of the queue, or only by its rate. Gives `limits.window`.
 local function room_of(want, onlyRate)
@@ -26,7 +20,7 @@ end
 local function book(rate, n)
   local kept = rate.kept
   local last = kept[#kept]
-  if last and last[1] == now then last[2] = last[2] + n else kept[#kept + 1] = { now, n } end
+  if last and last[1] == now then last[2] = last[2] + n else kept[#kept + 1] = { now, n, limits.claim } end
   if #kept > 128 then
     local fewer, width = {}, rate.per / 64
     for _, entry in ipairs(kept) do
