@@ -6,6 +6,7 @@ import type { EnqueueOptions } from '../../lib/job/enqueue-options.js';
 import type { QueueDefaults, QueueRef } from '../../lib/job/queue-definition.js';
 import { instantOf } from './call-rules.js';
 import type { Role } from './fleet.js';
+import { IN_BULK, LARGEST_BULK } from './plan.js';
 import type { Configuration, EnqueueOperation, RunPlan } from './plan.js';
 import { limitOptionsOf } from './limits.js';
 import type { SimulatedProcess } from './process.js';
@@ -31,6 +32,8 @@ const HEAVY_BYTES = 200_000;
 /** So many come one after the other, and seldom: they cost most of the time of a run. */
 const HEAVY_IN_A_ROW = 8;
 const HEAVY_EVERY = 80;
+/** Among the first ones of a bulk only: one that is called for again and again takes all memory otherwise. */
+const HEAVY_IN_BULK = 2 * HEAVY_EVERY;
 
 type Definitions = typeof import('../../lib/job/queue-definition.js');
 type Backoffs = typeof import('../../lib/job/backoff.js');
@@ -114,8 +117,8 @@ export class Application {
   /** What is stored of a run. */
   payload(run: RunPlan, isByContent = false): RunPlan {
     if (isByContent) return run;
-    if (this.has('heavy') && run.n % HEAVY_EVERY < HEAVY_IN_A_ROW)
-      return { ...run, text: 'y'.repeat(HEAVY_BYTES) } as RunPlan;
+    const isHeavy = run.n % HEAVY_EVERY < HEAVY_IN_A_ROW && (run.n < IN_BULK || run.n % LARGEST_BULK < HEAVY_IN_BULK);
+    if (this.has('heavy') && isHeavy) return { ...run, text: 'y'.repeat(HEAVY_BYTES) } as RunPlan;
     return this.has('compressed') && run.n % 2 === 0 ? ({ ...run, text: 'x'.repeat(300) } as RunPlan) : run;
   }
 

@@ -6,7 +6,9 @@ import { supersede } from './history.js';
 import type { Oracle } from './oracle.js';
 import type { EnqueueOperation } from './plan.js';
 import { EPOCH } from './process.js';
+import { numberOf } from './schedule-rules.js';
 import type { RunningScript, ScriptRules } from './script-rules.js';
+import { SESSION_MS } from './sessions.js';
 import type { Simulation } from './simulation.js';
 import { SHARD_KEYS } from './step-arguments.js';
 
@@ -29,12 +31,25 @@ interface StoredCall {
   readonly state: string;
 }
 
+interface EnqueueThatRan {
+  readonly call: number;
+  /** By the server's clock, in whole ms as scripts know them. */
+  readonly clock: number;
+  /** Simulated ms. */
+  readonly at: number;
+}
+
 /** What a call of a producer says, and what it leaves behind: due times, ids from payloads, full queues, and errors that say what they are. */
 export class CallRules implements ScriptRules {
   /** By the number of the operation. */
   readonly #asked = new Map<number, AskedTime>();
   /** Jobs that waited and ran before the script; undefined for a call that only repeats its answer. */
   #size: number | undefined;
+  /** The script, as it is to be noted if it is not refused. */
+  #running: EnqueueThatRan | undefined;
+  /** Of each session its last one. */
+  readonly #ran = new Map<string, EnqueueThatRan>();
+  #runsAnew = false;
 
   constructor(
     private readonly simulation: Simulation,
@@ -85,10 +100,15 @@ export class CallRules implements ScriptRules {
   }
 
   begins({ name, keys, args }: RunningScript): void {
-    this.#size = undefined;
+    this.#size = this.#running = undefined;
+    this.#runsAnew = false;
     if (name !== 'enqueue') return;
-    const remembered = this.oracle.peek('GET', keys[SHARD_KEYS.session]!) as string | null;
-    if (remembered?.startsWith(`${parseInt(args[0]!, 10)} `)) return;
+    const session = keys[SHARD_KEYS.session]!;
+    const call = parseInt(args[0]!, 10);
+    const remembered = this.oracle.peek('GET', session) as string | null;
+    if (remembered?.startsWith(`${call} `)) return;
+    this.#running = { call, clock: Math.floor(this.simulation.clockMs(session)), at: this.simulation.engine.now };
+    this.#runsAnew = isForgotten(this.#ran.get(session), this.#running);
     // What schedules have stored ahead does not count.
     const ahead = Number(this.oracle.peek('HGET', keys[SHARD_KEYS.meta]!, 'ahead'));
     this.#size = ['due', 'running', 'quarantine'].reduce((sum, index) => {
@@ -96,7 +116,21 @@ export class CallRules implements ScriptRules {
     }, -ahead);
   }
 
+  /**
+   * A call that ran comes again, because its answer was lost, or the link was over which it waits for a disk or replicas. Meanwhile the clock of
+   * the server has jumped ahead by so much that Redis has forgotten the session. So the call runs anew, and makes jobs again that have ended since
+   * then or moved to another queue: as if the application had called again.
+   */
+  runs({ keys }: RunningScript, command: string, [key, ...pairs]: readonly string[]): void {
+    if (!this.#runsAnew || command !== 'HSET' || key !== keys[SHARD_KEYS.jobs]) return;
+    for (let i = 0; i < pairs.length; i += 2) {
+      const version = this.oracle.job(pairs[i]!).versions.get(numberOf(pairs[i + 1]!));
+      if (version && !this.#isStored(keys, pairs[i]!)) version.calls++;
+    }
+  }
+
   ends({ keys, args }: RunningScript, reply: Reply): void {
+    if (this.#running && typeof reply === 'string') this.#ran.set(keys[SHARD_KEYS.session]!, this.#running);
     if (this.#size === undefined || this.simulation.configuration.older || typeof reply !== 'string') return;
     const { maxSize } = this.simulation.configuration;
     let size = this.#size;
@@ -115,6 +149,8 @@ export class CallRules implements ScriptRules {
         this.oracle.report('maxSize', `${call.id} was refused and stored all the same`);
       }
       if (isMade || (call.outcome === 'r' && call.state === 'x')) size++;
+      // What ended processes until it was a dead letter may do so as often again.
+      if (call.outcome === 'p' && call.state === 'x') this.oracle.job(call.id).kills = 0;
       // A later one of the same script may have moved it.
       const isLast = !calls.some(({ id }, other) => id === call.id && other > n);
       if (call.outcome === 'c' && call.mode !== 'm' && isLast) this.#judgeTime(keys, call);
@@ -134,6 +170,11 @@ export class CallRules implements ScriptRules {
   #isStored(keys: readonly string[], id: string): boolean {
     return this.oracle.peek('HEXISTS', keys[SHARD_KEYS.jobs]!, id) === 1;
   }
+}
+
+/** The same call again, in less than ten minutes that were more by the clock of the server. */
+function isForgotten(ran: EnqueueThatRan | undefined, { call, clock, at }: EnqueueThatRan): boolean {
+  return ran?.call === call && at - ran.at < SESSION_MS && clock - ran.clock >= SESSION_MS;
 }
 
 /** The instant that the application means, whatever the clocks of its processes say. */

@@ -1,9 +1,10 @@
-import type { RunInProcess } from './fleet.js';
+import type { Member, RunInProcess } from './fleet.js';
 import type { ClaimHistory, JobHistory } from './history.js';
 import type { Oracle } from './oracle.js';
 import { queueOf } from './queues.js';
 import { storedAttempts } from './script-rules.js';
 import type { RunningScript, ScriptRules, StoredAttempts } from './script-rules.js';
+import { SESSION_MS } from './sessions.js';
 import type { Simulation } from './simulation.js';
 import { SHARD_KEYS } from './step-arguments.js';
 import type { Settled } from './step-arguments.js';
@@ -12,9 +13,6 @@ import type { Settled } from './step-arguments.js';
 export const FREE_LOSSES = 3;
 /** What a killer may cost beyond its attempts; see docs/decisions/0005-quarantine.md. */
 export const FREE_KILLS = 3;
-
-/** For how long Redis remembers the last call of a session; see lib/redis/keys.ts. */
-const SESSION_MS = 600_000;
 
 interface TakenBack {
   readonly claim: ClaimHistory | undefined;
@@ -130,9 +128,8 @@ export class ChargeRules implements ScriptRules {
    * Where several jobs ran, any of them may have ended the process. Excused: it was settled, which was lost with the tail; or its process
    * was frozen and never started it; or the other ones began when its claim, which says that it is alone, had left, and had not come or was
    * never answered: until then the process does not know what to take the mark from; or they began when its lease, which nothing renews,
-   * was over for its process: Redis may have it for longer, where its clock was ahead; or they began when its own had ended, or its process
-   * was broken for good: neither could be told, nor that it was not alone any more; or its process died while the step was on its way that
-   * tells that.
+   * was over for its process, or for Redis; or they began when its own had ended, or its process was broken for good: neither could be
+   * told, nor that it was not alone any more; or its process died while the step was on its way that tells that.
    */
   #judgeTogether(claim: ClaimHistory, id: string, { losses }: StoredAttempts): void {
     const { member, number, queue } = claim;
@@ -143,10 +140,12 @@ export class ChargeRules implements ScriptRules {
       const other = run.id;
       if (other === id || this.#isForgotten(run)) continue;
       if (claim.sentAt < run.startedAt && (run.startedAt < claim.at || !own)) continue;
-      if (!claim.isKept && claim.renewedAt + claim.leaseMs < run.startedAt) continue;
+      if (!claim.isKept && isOver(claim, member, run.startedAt)) continue;
       const untoldFrom = Math.min(own?.endedAt ?? Infinity, member.brokenAt);
       if (Math.max(untoldFrom, claim.renewedAt) < run.startedAt) continue;
-      if (!member.isAlive && this.oracle.sessions.isOnItsWay(claim.session, run.startedAt)) continue;
+      // Jobs that wait for their batch are known before they begin, and are told as well.
+      const knownAt = Math.min(run.startedAt, Math.max(claim.at, run.claim?.at ?? Infinity));
+      if (!member.isAlive && this.oracle.sessions.isOnItsWay(claim.session, knownAt)) continue;
       this.oracle.report('chargedTogether', `${id} was charged the loss of ${number} of ${member.id}, where ${other} ran as well`); // prettier-ignore
       return;
     }
@@ -199,6 +198,14 @@ export class ChargeRules implements ScriptRules {
   #attemptsOf(keys: readonly string[], id: string): StoredAttempts {
     return storedAttempts(this.oracle.peek('HGET', keys[SHARD_KEYS.attempts]!, id) as string | null);
   }
+}
+
+/**
+ * A lease that nothing renews was by then. Its process counts it by its own clock, from when it asked for the jobs; Redis does from when that
+ * came: in between, the process takes what it claims to be alone. And where the clock of Redis was ahead, it has the lease for longer.
+ */
+function isOver({ sentAt, renewedAt, leaseMs }: ClaimHistory, { process }: Member, at: number): boolean {
+  return renewedAt + leaseMs < at || process.ownMs(at - sentAt) >= leaseMs;
 }
 
 /** Its process was, until the lease was over. */

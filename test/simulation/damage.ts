@@ -61,7 +61,11 @@ function damagesOf(junk: string): readonly Damage[] {
         ['DEL', 'idle'],
         ['SET', 'idle', JUNK],
       ],
-      mends: [['DEL', 'idle']],
+      // Who rests enters again when something has changed, which else the next job would be, up to four seconds late.
+      mends: [
+        ['DEL', 'idle'],
+        ['DEL', 'changed'],
+      ],
     },
   ];
 }

@@ -115,6 +115,10 @@ export interface ClaimHistory {
   readonly isKept: boolean;
   /** What it claimed. */
   readonly jobs: Map<string, ClaimedJobHistory>;
+  /** Writes of the server when it began, this one included. */
+  readonly length: number;
+  /** It was lost with the tail: its process does not know. */
+  isLost: boolean;
   /** The present end of its lease was written by a call that was lost with the tail. */
   isDoubtful: boolean;
   deadline: number;

@@ -1,5 +1,5 @@
 import type { ClockJump } from './node-clocks.js';
-import type { Member } from './fleet.js';
+import type { Member, RunInProcess } from './fleet.js';
 import type { ClaimHistory } from './history.js';
 import type { Oracle } from './oracle.js';
 import { queueOf } from './queues.js';
@@ -69,6 +69,21 @@ export class LeaseRules implements ScriptRules {
       if (!concerns(queueOf(due), due)) continue;
       for (const witness of witnesses.values()) if (witness.notedAt > length) witness.knows = false;
     }
+  }
+
+  /**
+   * Whether Redis had taken from a process what begins there, so that another one may have done it by now, and the process could not know:
+   * the answer that brought the job was on its way to it, as when it is frozen, and by its own clock the lease lasted. The claim was
+   * lost with the tail; or the clock jumped ahead, by which leases are shorter, and the job was taken back.
+   *
+   * @param before the last run of the job there before this one
+   */
+  hasLostUnknown(member: Member, queue: string, id: string, before: RunInProcess | undefined): boolean {
+    const isIts = (one: ClaimHistory) => one.member === member && one.queue === queue && one.jobs.has(id);
+    const claim = [...this.oracle.claims.values()].findLast(isIts);
+    if (!claim || (before && before.startedAt >= claim.at)) return false;
+    const isShorter = this.simulation.clocks.jumpsOf(claim.shard).some(({ at, ms }) => ms > 0 && at > claim.at);
+    return claim.isLost || (isShorter && claim.jobs.get(id)!.outcomeAt !== undefined);
   }
 
   /** Jumps since its renewal, during which the time of grace may have lasted that another one had begun: the last one, or any larger one. */

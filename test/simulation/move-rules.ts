@@ -57,6 +57,20 @@ export class MoveRules implements ScriptRules {
   }
 
   /**
+   * A node of a Cluster that has been deposed takes a job over, and nobody sees it there. The node that has its own queue lets go of it, which
+   * is no other than always: the job is nowhere. Where the deposed node had a replica, the move waits for it in vain, and lets go of nothing.
+   */
+  takenOverByDeposed({ name, connection }: Pick<RunningScript, 'name' | 'connection'>, key: string, id: string): void {
+    const { cluster } = this.simulation;
+    const job = this.oracle.job(id);
+    const from = job.reservedIn;
+    if (!cluster || name !== 'enqueue' || job.openMoves === 0 || from === undefined) return;
+    if (queueOf(from) === queueOf(key) || cluster.nodeOf(from) === cluster.nodeOf(key)) return;
+    if ((connection.server as Server).replicas?.count) return;
+    for (const version of job.versions.values()) version.excuse ??= 'a node that had been deposed took it over';
+  }
+
+  /**
    * What the other queue stored is lost with a node, and the node from which the job went has lost nothing. Where there was a replica, the
    * move has waited for it; no move waits for a disk.
    */

@@ -53,6 +53,8 @@ export class Connection {
   readonly socket: SimulatedSocket;
   readonly id: string;
   clientIsGone = false;
+  /** Since when nothing that comes over it is heard, simulated ms. */
+  clientGoneAt = Infinity;
   serverIsGone = false;
   /** Half-open: nothing arrives any more in either direction, and neither end is told. */
   isHalfOpen: Took | undefined;
@@ -105,7 +107,7 @@ export class Connection {
     this.socket = new SimulatedSocket(world.engine, process, {
       write: (data) => this.#up(data),
       end: () => this.#fin(),
-      closed: () => (this.clientIsGone = true),
+      closed: () => this.#clientGoes(),
     });
   }
 
@@ -202,8 +204,13 @@ export class Connection {
 
   /** The process is gone: its system closes the connection. */
   abandon(): void {
-    this.clientIsGone = true;
+    this.#clientGoes();
     this.#fin();
+  }
+
+  #clientGoes(): void {
+    if (!this.clientIsGone) this.clientGoneAt = this.world.engine.now;
+    this.clientIsGone = true;
   }
 
   #up(data: Buffer): void {

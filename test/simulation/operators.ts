@@ -42,7 +42,7 @@ export class Operators {
       case 'runNow':
         return oracle.calls.unwaited(producer.runNow(queue, operation.id));
       case 'transfer':
-        return oracle.calls.unwaited(this.#transfer(instance, operation));
+        return oracle.calls.unwaited(this.#transfer(member, instance, operation));
       case 'pausePublishing':
         return this.pauseFor(operation.forMs, inspector.pausePublishing(queue), (by) =>
           by.inspector.resumePublishing(queue),
@@ -225,12 +225,16 @@ export class Operators {
     } else if (oracle.job(id).versions.size === older.length + 1) for (const one of older) one.isSuperseded = false;
   }
 
-  /** Until the answer says that all of it moved, a job may be in both queues. */
+  /**
+   * Until the answer says that all of it moved, a job may be in both queues. Where a node of a Cluster has been deposed, it may be so after
+   * that: what was let go of there is still in its queue on the node that took over, and the other queue may be on another node.
+   */
   async #transfer(
+    member: Member,
     { inspector }: Instance,
     { queue, ids, target }: FurtherOperation & { kind: 'transfer' },
   ): Promise<void> {
-    const { oracle, engine } = this.simulation;
+    const { oracle, engine, cluster } = this.simulation;
     for (const id of ids) {
       oracle.job(id).wasMoved = true;
       oracle.job(id).openMoves++;
@@ -243,9 +247,10 @@ export class Operators {
         if (outcome !== 'leaseLost') known.add(id);
       }
     } finally {
+      const isDeceived = cluster !== undefined && this.simulation.isDeceived(member.process);
       for (const id of ids) {
         oracle.job(id).openMoves--;
-        if (!known.has(id)) oracle.job(id).moveInDoubtAt = engine.now;
+        if (!known.has(id) || isDeceived) oracle.job(id).moveInDoubtAt = engine.now;
       }
     }
   }

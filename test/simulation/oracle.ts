@@ -55,7 +55,7 @@ export class Oracle implements ServerWitness {
   readonly slowLeader: SlowLeader;
   readonly schedules: ScheduleRules;
   readonly limits: LimitRules;
-  readonly #leases: LeaseRules;
+  readonly leases: LeaseRules;
   readonly #rules: readonly ScriptRules[];
   /** Those of the rules that hear each command of each script. */
   readonly #hearing: readonly (ScriptRules & Required<Pick<ScriptRules, 'runs'>>)[];
@@ -65,9 +65,9 @@ export class Oracle implements ServerWitness {
   /** Of a master that was deposed: the rules do not hold for it, but a call that it answered is answered. */
   readonly ofDeposed: ServerWitness = {
     ...NOBODY,
-    scriptBegins: ({ source, keys, args }) => {
+    scriptBegins: ({ source, keys, args, connection }) => {
       const name = this.simulation.nameOfScript(source);
-      this.#askedOfDeposed = name === 'beginOccurrence' ? args : undefined;
+      this.#askedOfDeposed = { name, keys, args, connection };
       if (name !== 'step') return;
       for (const { claim, id } of readStep(args).settled) {
         const job = this.claimOf(keys[SHARD_KEYS.due]!, claim)?.jobs.get(id);
@@ -75,12 +75,17 @@ export class Oracle implements ServerWitness {
       }
     },
     scriptEnds: (reply) => {
-      if (this.#askedOfDeposed) this.schedules.answered(this.#askedOfDeposed, reply);
+      const asked = this.#askedOfDeposed;
+      if (asked?.name === 'beginOccurrence') this.schedules.answered(asked.args, reply);
+      if (asked?.name === 'timeline') this.timelines.answered(asked.keys, reply);
     },
     commandRuns: (name, [key, ...fields]) => {
       const { now } = this.simulation.engine;
       if (name === 'HSET' && key!.endsWith(':jobs'))
-        for (let i = 0; i < fields.length; i += 2) this.job(fields[i]!).storedByDeposedAt = now;
+        for (let i = 0; i < fields.length; i += 2) {
+          this.job(fields[i]!).storedByDeposedAt = now;
+          if (this.#askedOfDeposed) this.moves.takenOverByDeposed(this.#askedOfDeposed, key!, fields[i]!);
+        }
       if (name === 'ZADD' && key!.endsWith(':running') && fields[0] !== 'XX')
         for (let i = 1; i < fields.length; i += 2) this.job(fields[i]!).claimedOfDeposedAt = now;
     },
@@ -88,19 +93,19 @@ export class Oracle implements ServerWitness {
   /** Claims of moves to other queues, by their shards and numbers. */
   readonly #reservations = new Set<string>();
   #script: RunningScript | undefined;
-  /** What an occurrence just asks of a master that was deposed. */
-  #askedOfDeposed: readonly string[] | undefined;
+  /** What a master that was deposed runs just now. */
+  #askedOfDeposed: Pick<RunningScript, 'name' | 'keys' | 'args' | 'connection'> | undefined;
 
   constructor(private readonly simulation: Simulation) {
     this.sessions = new Sessions(simulation, this.counts);
     this.charges = new ChargeRules(simulation, this);
     this.isolation = new IsolationRules(simulation, this);
-    this.#leases = new LeaseRules(simulation, this);
+    this.leases = new LeaseRules(simulation, this);
     this.calls = new CallRules(simulation, this);
     this.kept = new KeptRules(simulation, this);
     this.#rules = [
       (this.slowLeader = new SlowLeader(simulation)),
-      this.#leases,
+      this.leases,
       this.charges,
       this.calls,
       this.kept,
@@ -229,15 +234,18 @@ export class Oracle implements ServerWitness {
     if (lost === 0) return;
     this.lastRollbackAt = this.simulation.engine.now;
     this.limits.rolledBack(length, concerns);
-    this.#leases.rolledBack(length, concerns);
+    this.leases.rolledBack(length, concerns);
     this.sessions.rolledBack(length, concerns);
+    this.schedules.rolledBack(length, concerns);
     for (const job of this.jobs.values()) {
       if (!concerns(job.queue) && !(job.wasMoved && concerns(MOVED))) continue;
       if (job.doneAt !== undefined && job.doneAt > length) job.doneAt = job.doneVersion = undefined;
       for (const version of job.versions.values()) {
         const isStored = version.storedAt !== undefined && version.storedAt <= length;
-        const isGone = !isStored || this.moves.isLost(job, length, why, concerns);
-        if (isGone && version.isSafeFrom !== why) version.excuse = 'its enqueue was lost with the tail';
+        const isSafe = version.isSafeFrom === why;
+        // Where a call said that the disk must have what it enqueues, a move of it waits for no disk: only the module may say that for both.
+        const isLost = this.moves.isLost(job, length, why, concerns) && !(isSafe && this.#movesWaitForDisk);
+        if ((!isStored && !isSafe) || isLost) version.excuse = 'its enqueue was lost with the tail';
         else if ((version.overAt ?? 0) > length && concerns(job.queue, job.endedIn))
           version.overAt = endBefore(version, length);
       }
@@ -245,8 +253,13 @@ export class Oracle implements ServerWitness {
     for (const claim of this.claims.values()) {
       if (claim.renewedLength > length) claim.isDoubtful = true;
       if (!concerns(claim.queue, claim.shard)) continue;
+      claim.isLost ||= claim.length > length;
       for (const job of claim.jobs.values()) if ((job.outcomeAt ?? 0) > length) job.isOutcomeLost = true;
     }
+  }
+
+  get #movesWaitForDisk(): boolean {
+    return this.simulation.configuration.traits.includes('durable');
   }
 
   // --- Calls and claims -------------------------------------------------------------------------------------------------
@@ -261,14 +274,14 @@ export class Oracle implements ServerWitness {
       if (!claim) return;
       // A sweep cuts leases after a jump of the clock.
       if (member === claim.member && step?.renewed.has(number)) {
-        this.#leases.renewed(claim, deadline);
+        this.leases.renewed(claim, deadline);
         Object.assign(claim, this.#renewed(deadline));
       } else claim.deadline = deadline;
     } else if (step && !claim) {
       const isKept = member?.pullKeepsLease ?? true;
       this.#opened(script, number, deadline, { leaseMs: step.leaseMs, isExtended: false, isKept, jobs: new Map() });
     } else if (script.name === 'extend') {
-      this.#leases.extended(script, deadline);
+      this.leases.extended(script, deadline);
       const [, old, id, leaseMs] = script.args as [string, string, string, string];
       const { isKept = true, jobs } = this.claimOf(dueKey, old) ?? {};
       const job = jobs?.get(id);
@@ -307,6 +320,8 @@ export class Oracle implements ServerWitness {
       before,
       sentAt: this.sessions.sentAt(session),
       at: this.simulation.engine.now,
+      length: this.simulation.server.disk.length,
+      isLost: false,
     };
     const claim = { ...of, ...lease, ...this.#renewed(deadline) };
     this.claims.set(dueKey + number, claim);
@@ -374,7 +389,7 @@ export class Oracle implements ServerWitness {
     this.charges.takenBack(script, claim, id);
     const job = claim?.jobs.get(id);
     if (job) job.outcomeAt = this.simulation.server.disk.length;
-    if (claim) this.#leases.takenBack(claim, id, script);
+    if (claim) this.leases.takenBack(claim, id, script);
   }
 
   /** Its handler discards it. What was removed while it ran has ended before that, which a rollback of now does not undo. */

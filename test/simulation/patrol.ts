@@ -46,12 +46,13 @@ export class Patrol {
    * A process that has drained in time holds no job: each one was settled or handed back.
    *
    * @param queue that it has given up; undefined where it has given up all
+   * @param isWell false: something was wrong with it meanwhile, which may be over
    */
-  afterDrain(member: Member, queue?: string): void {
+  afterDrain(member: Member, queue?: string, isWell = true): void {
     const { oracle, engine, shardBases, troubles } = this.simulation;
     if (member.role === 'puller') return;
     // What happened to all of them while it drained happened to it as well.
-    const isCalm = troubles.calmSince(ALL) < engine.now;
+    const isCalm = isWell && troubles.calmSince(ALL) < engine.now;
     for (const base of shardBases) {
       if (queue !== undefined && queueOf(base) !== queue) continue;
       for (const [id, number] of this.#running(base)) {
@@ -161,11 +162,12 @@ export class Patrol {
       const settled = 2 * configuration.commandTimeoutMs + 3_000;
       const calmSince = troubles.calmSince(member.process.name);
       if (engine.now < Math.max(claim.at, calmSince) + settled) continue;
-      // Its worker stopped where it could not hand it back, its outcome was lost with the tail, or its process was frozen for longer
-      // than Redis remembers what it has not told: nobody renews it, and it is taken back when its lease is over, by
-      // somebody who is well.
-      const { isLeft } = claim.jobs.get(id) ?? {};
-      const isForgotten = isLeft || claim.at < oracle.lastRollbackAt || claim.renewedAt + claim.leaseMs < calmSince;
+      // Its worker stopped where it could not hand it back, its outcome was lost with the tail, or told to a master that had been deposed, or
+      // its process was frozen for longer than Redis remembers what it has not told: nobody renews it, and it is taken back when its lease
+      // is over, by somebody who is well.
+      const { isLeft, isOutcomeLost } = claim.jobs.get(id) ?? {};
+      const isUntold = isLeft || isOutcomeLost || claim.at < oracle.lastRollbackAt;
+      const isForgotten = isUntold || claim.renewedAt + claim.leaseMs < calmSince;
       const since = Math.max(oracle.lastRollbackAt, this.#sweptSince(claim.queue));
       const leaseMs = this.#leaseLeft(claim);
       if (isForgotten && engine.now < since + leaseMs + GRACE_LEASES * configuration.leaseMs + SWEPT_MS) continue;
@@ -227,7 +229,7 @@ export class Patrol {
       if (place.index === 'due' && this.#waitsForTimeToComeAgain(base, id)) continue;
       if (place.index !== 'running' && this.#waitsForForgotten(base)) continue;
       if (place.index === 'running' && this.#stillRuns(base, id, place.score!)) continue;
-      if (place.index === 'running' && this.#isOnItsWay(base, place.score!)) continue;
+      if (place.index === 'running' && this.#isOnItsWay(base, id, place.score!)) continue;
       if (place.index === 'running' && this.#hasJustDied(base, id, place.score!)) continue;
       if (place.index === 'quarantine' && this.#waitsItsTurn(base, Number(place.score))) continue;
       oracle.report('stuck', `${id} of ${base} is still in ${place.index} (${place.score!})`);
@@ -251,12 +253,13 @@ export class Patrol {
 
   /**
    * A limit lets a few run at a time, and what holds these places is a worker that is slow for good: a round trip for each job. A backlog
-   * outlasts the run then. Jobs must still start, one after the other.
+   * outlasts the run then. Jobs must still start, one after the other, if with a gap where an answer has taken so long that the library gave up
+   * the connection.
    */
   #waitsForSlowOnes(base: string, id: string): boolean {
     const { oracle, engine, configuration } = this.simulation;
     if (!configuration.forGood.includes('slowForGood')) return false;
-    const lately = engine.now - STARTS_WITHIN_MS;
+    const lately = engine.now - STARTS_WITHIN_MS - 2 * configuration.commandTimeoutMs;
     if (oracle.limits.mayStartSince(`${base}due`, id) < lately) return false;
     return [...oracle.claims.values()].some(({ shard, at }) => shard === `${base}due` && at > lately);
   }
@@ -291,11 +294,17 @@ export class Patrol {
     return claim.deadline + 6_000 > this.simulation.clockMs(base);
   }
 
-  /** The answer that brings it has not come yet, or what the handler made of it has not. */
-  #isOnItsWay(base: string, number: string): boolean {
+  /**
+   * The answer that brings it has not come yet, or what the handler made of it has not. A worker that is slow for good needs several connections
+   * for that.
+   */
+  #isOnItsWay(base: string, id: string, number: string): boolean {
     const { oracle, engine, configuration } = this.simulation;
     const claim = oracle.claimOf(`${base}due`, number);
-    return Boolean(claim?.member?.isAlive && claim.at + configuration.commandTimeoutMs > engine.now);
+    if (!claim?.member?.isAlive) return false;
+    const since = Math.max(claim.at, claim.member.runOf(claim.queue, id)?.endedAt ?? claim.at);
+    const calls = configuration.forGood.includes('slowForGood') ? 4 : 1;
+    return since + calls * configuration.commandTimeoutMs > engine.now;
   }
 
   #stillRuns(base: string, id: string, number: string): boolean {

@@ -371,7 +371,9 @@ function drawRun(random: Random, configuration: Configuration, queue: string, n:
 
 /** What is added to the number of an operation for another version of its job. */
 const SNOOZED = 800_000;
-const IN_BULK = 1_000_000;
+export const IN_BULK = 1_000_000;
+/** Jobs of a bulk are numbered from such a number on. */
+export const LARGEST_BULK = 1_000;
 
 function drawQueue(random: Random, { pull, batch, queues }: Configuration): string {
   if (pull && random.chance(0.25)) return random.pick(['pulled', 'pulled', TAKEN]);
@@ -380,11 +382,11 @@ function drawQueue(random: Random, { pull, batch, queues }: Configuration): stri
 }
 
 function drawBulk(random: Random, first: EnqueueOperation): BulkOperation {
-  const count = random.chance(0.02) ? 1_000 : random.pick([2, 10, 60]);
+  const count = random.chance(0.02) ? LARGEST_BULK : random.pick([2, 10, 60]);
   const jobs = Array.from({ length: count }, (_, i) => ({
     ...first,
     id: i === 0 ? first.id : `${first.id}.${i}`,
-    run: { n: first.run.n * 1_000 + IN_BULK + i, work: rounded(first.run.work / count) },
+    run: { n: first.run.n * LARGEST_BULK + IN_BULK + i, work: rounded(first.run.work / count) },
   }));
   const spread = random.chance(0.3) ? 2_000 : 0;
   return { kind: 'bulk', at: first.at, queue: first.queue, jobs, ...(spread > 0 && { spread }) };

@@ -80,12 +80,17 @@ export class SimulatedProcess {
     for (const [i, keeper] of this.loader.keepers.entries()) keeper.write(this.#moduleState[i] ?? keeper.fresh());
   }
 
+  /** How much its clocks go on in so many simulated ms. */
+  ownMs(ms: number): number {
+    return ms * this.#rate;
+  }
+
   monotonicMs(): number {
-    return (this.world.engine.now - this.bornAt) * this.#rate + 1_000;
+    return this.ownMs(this.world.engine.now - this.bornAt) + 1_000;
   }
 
   wallClockMs(): number {
-    const ownMs = (this.world.engine.now - this.bornAt) * this.#rate;
+    const ownMs = this.ownMs(this.world.engine.now - this.bornAt);
     return Math.floor(EPOCH + this.bornAt + ownMs + this.wallClockError);
   }
 

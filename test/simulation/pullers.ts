@@ -38,6 +38,7 @@ interface Taken {
 export class Pullers {
   /** Payloads that were taken, by the numbers of their operations. */
   readonly #taken = new Map<number, Taken>();
+  #forgotten = 0;
 
   constructor(
     private readonly simulation: Simulation,
@@ -75,7 +76,7 @@ export class Pullers {
     const run = job.payload;
     const begun = this.begin(member, 'pulled', job.id, run);
     const version = this.simulation.oracle.version(job.id, run.n);
-    if (!autoExtend && run.forgotten && version.tries++ === 0) return;
+    if (!autoExtend && run.forgotten && this.#mayForget() && version.tries++ === 0) return;
     if (run.extend) {
       await this.#sleep(member, run.work / 3);
       await job.extend(run.extend).catch((error: Error) => this.simulation.oracle.calls.refused(error));
@@ -83,6 +84,12 @@ export class Pullers {
     await this.#sleep(member, run.work);
     member.runEnds('pulled', begun);
     this.simulation.oracle.calls.unwaited(this.#settle(job, run));
+  }
+
+  /** What is forgotten keeps its place of a limit for a whole lease: with long ones, several in one group would outlast the run. */
+  #mayForget(): boolean {
+    const { limited, leaseMs } = this.simulation.configuration;
+    return leaseMs < LONG_LEASE_MS || limited.every(({ queue }) => queue !== 'pulled') || this.#forgotten++ === 0;
   }
 
   #settle(job: ClaimedJob<RunPlan>, run: RunPlan): Promise<void> {

@@ -69,6 +69,8 @@ export class Replicas {
   #has(one: Replica): number {
     const { now } = this.engine;
     if (one.stalledUntil <= now) one.stalledAt = Infinity;
+    // Not what its master had first either, of which the disk of that one no longer knows when it was written.
+    if (one.stalledAt === -Infinity) return 0;
     return this.disk.lengthAt(Math.min(now - one.lagMs, one.stalledAt));
   }
 }

@@ -8,6 +8,7 @@ import { baseOf, queueOf, RECURRING } from './queues.js';
 import type { RunningScript, ScriptRules } from './script-rules.js';
 import type { Simulation } from './simulation.js';
 import { SHARD_KEYS } from './step-arguments.js';
+import type { Concerns } from './witness.js';
 
 /** A script knows whole ms; a worker asks a little later than it claims. */
 const ROUNDING_MS = 2;
@@ -26,6 +27,14 @@ export interface Grid {
   readonly begin: number;
 }
 
+/** What a script has written, and what had been written before it, which is there again where a server has lost this. */
+interface Written<Value> {
+  readonly value: Value;
+  readonly shard: string;
+  readonly length: number;
+  readonly before: Written<Value> | undefined;
+}
+
 interface ScheduleHistory {
   /** How often something was asked that changes it, or takes back what it made. */
   changes: number;
@@ -34,13 +43,20 @@ interface ScheduleHistory {
   /** How many it has left out since it was made, and when that was looked at. */
   counted: number;
   countedAt: number;
-  grid: Grid | undefined;
+  grid: Written<Grid> | undefined;
   /** Occurrences that ticks stored and that may neither be missed nor beside another one but by its policy, by their ids. */
-  readonly made: Map<string, ScheduleRecord['definition']>;
+  readonly made: Map<string, Written<ScheduleRecord['definition']>>;
   /** Nominal times for which somebody has asked beside those that it makes. */
   readonly extras: Set<string>;
   /** Occurrences that were left out, and when: simulated ms. */
   readonly skipped: Map<string, number>;
+}
+
+interface GrantedOccurrence {
+  readonly member: string | undefined;
+  /** Simulated ms. */
+  readonly at: number;
+  readonly hasPlace: boolean;
 }
 
 interface ClaimedOccurrence {
@@ -58,8 +74,8 @@ export class ScheduleRules implements ScriptRules {
   readonly #schedules = new Map<string, ScheduleHistory>();
   readonly #claimed = new Map<string, ClaimedOccurrence>();
   readonly #begun = new Map<string, { readonly changes: number; readonly at: number }>();
-  /** Occurrences that may begin: in which process, and whether there was a place to note it when that was answered. */
-  readonly #granted = new Map<string, { readonly member: string | undefined; readonly hasPlace: boolean }>();
+  /** Occurrences that may begin: in which process, when that was answered, and whether there was a place to note it. */
+  readonly #granted = new Map<string, GrantedOccurrence>();
   /** Occurrences that were told to wait, since an earlier one of their schedule is alive: the claims by which they asked last. */
   readonly #toldToWait = new Map<string, string>();
   #isResent = false;
@@ -87,7 +103,21 @@ export class ScheduleRules implements ScriptRules {
   }
 
   gridOf(id: string): Grid | undefined {
-    return this.#of(id).grid;
+    return this.#of(id).grid?.value;
+  }
+
+  /** What was written last of a schedule is lost: it is again as it was before. */
+  rolledBack(length: number, concerns: Concerns): void {
+    const isLost = (one: Written<unknown>) => one.length > length && concerns(RECURRING, one.shard);
+    for (const schedule of this.#schedules.values()) {
+      const { made } = schedule;
+      while (schedule.grid && isLost(schedule.grid)) schedule.grid = schedule.grid.before;
+      for (let [id, one] of made) {
+        // One that was made for the first time may have begun, and may be made again.
+        while (one.before && isLost(one)) one = one.before;
+        made.set(id, one);
+      }
+    }
   }
 
   /** Somebody asks for an occurrence now, or for these times, which may have had one. */
@@ -178,12 +208,13 @@ export class ScheduleRules implements ScriptRules {
     job.queue = RECURRING;
     const version = this.oracle.version(id, run.n);
     if (version.calls === 0) version.calls = schedule.extras.has(id) ? 2 : 1;
-    const definition = schedule.made.get(id);
+    const definition = schedule.made.get(id)?.value;
     if (!definition || schedule.extras.has(id)) return;
     const claimed = this.#claimed.get(id);
     const isFirst = !this.#begun.has(id);
-    // What it began by may be a claim that only a deposed master knows, while the other one has given the occurrence to somebody else.
-    const isDeceived = this.#isDeceived(member, id);
+    // What it began by may be a claim that only a deposed master knows, or that was lost with the tail, while somebody else has been given the
+    // occurrence.
+    const isDeceived = this.#isDeceived(member, id) || job.claim?.member !== member;
     const isNoted = this.#isNoted(member, id);
     this.#begun.set(id, { changes: isNoted ? schedule.changes : NaN, at: this.simulation.engine.now });
     if (isFirst && claimed && !isDeceived) this.#judgeMissed(member, id, definition, claimed);
@@ -192,13 +223,14 @@ export class ScheduleRules implements ScriptRules {
 
   /**
    * Whether the master has noted that it begins. Excused: a master said so that has been deposed, and the two do not know what begins by
-   * the other one; or the schedule was removed, also to be made anew, and what is left of it has no place where that is noted.
+   * the other one; or what was noted was lost with the tail, while the answer was on its way to a process that was frozen; or the schedule
+   * was removed, also to be made anew, and what is left of it has no place where that is noted.
    */
   #isNoted(member: Member, id: string): boolean {
     const isDeceived = this.#isDeceived(member, id);
     const granted = this.#granted.get(id);
     this.#granted.delete(id);
-    if (isDeceived) return false;
+    if (isDeceived || (granted && granted.at <= this.oracle.lastRollbackAt)) return false;
     return this.#hasPlace(id) && (granted?.hasPlace ?? true);
   }
 
@@ -246,7 +278,7 @@ export class ScheduleRules implements ScriptRules {
     if (this.oracle.peek('ZSCORE', `${base}running`, id) === null) return;
     for (const [other, begun] of this.#begun) {
       if (other === id || scheduleOf(other) !== scheduleOf(id) || begun.changes !== changes) continue;
-      if (extras.has(other) || made.get(other)?.overlap !== made.get(id)!.overlap) continue;
+      if (extras.has(other) || made.get(other)?.value.overlap !== made.get(id)!.value.overlap) continue;
       if (begun.at <= Math.max(removedAt, this.oracle.lastRollbackAt)) continue;
       if (this.oracle.peek('HEXISTS', `${base}jobs`, other) === 0) continue;
       if (this.oracle.peek('ZSCORE', `${base}dead`, other) !== null) continue;
@@ -261,7 +293,15 @@ export class ScheduleRules implements ScriptRules {
     const [, id, read, follows, , missed, , gone] = args as string[];
     const after = decoded(follows)!;
     const schedule = this.#of(id);
-    schedule.grid = gridOf(after);
+    const written = <Value>(value: Value, before: Written<Value> | undefined): Written<Value> => {
+      return { value, shard: keys[SHARD_KEYS.due]!, length: this.simulation.server.disk.length, before };
+    };
+    const makes = (occurrence: string) => {
+      schedule.made.set(occurrence, written(after.definition, schedule.made.get(occurrence)));
+    };
+    const present = gridOf(after);
+    if (JSON.stringify(present) !== JSON.stringify(schedule.grid?.value))
+      schedule.grid = written(present, schedule.grid);
     // Those that a pause takes back were due: `w0110` says which of them it found.
     schedule.counted += Number(missed) + reply.split('1').length - 1;
     this.#judgeCount(id, schedule);
@@ -285,7 +325,7 @@ export class ScheduleRules implements ScriptRules {
       const isExtra = before && after.state.last === before.state.last;
       for (const occurrence of stored) {
         if (isExtra) schedule.extras.add(occurrence);
-        else schedule.made.set(occurrence, after.definition);
+        else makes(occurrence);
       }
       return;
     }
@@ -298,7 +338,7 @@ export class ScheduleRules implements ScriptRules {
       const what = `${times.length} times since ${before.state.last}, made ${stored.length} occurrences, and counted ${missed}`;
       this.oracle.report('occurrence', `${id} of ${keys[SHARD_KEYS.due]!} has ${what} as missed`);
     }
-    for (const occurrence of stored) schedule.made.set(occurrence, after.definition);
+    for (const occurrence of stored) makes(occurrence);
   }
 
   /**
@@ -327,7 +367,9 @@ export class ScheduleRules implements ScriptRules {
 
   #asksToBegin({ keys, args, member }: RunningScript, reply: Reply): void {
     const [id, occurrence, , asked] = args as [string, string, string, string];
-    if (reply === 'g') this.#granted.set(occurrence, { member: member?.id, hasPlace: this.#hasPlace(occurrence) });
+    const { now } = this.simulation.engine;
+    if (reply === 'g')
+      this.#granted.set(occurrence, { member: member?.id, at: now, hasPlace: this.#hasPlace(occurrence) });
     if (reply !== 'm' && !(reply === 'b' && asked === 's')) return;
     const schedule = this.#of(id);
     const before = schedule.skipped.get(occurrence);

@@ -5,6 +5,9 @@ import { SHARD_KEYS } from './step-arguments.js';
 import type { StepArguments } from './step-arguments.js';
 import type { Concerns, ScriptCall } from './witness.js';
 
+/** For how long Redis remembers the last call of a session; see lib/lua/shared/session.lua. */
+export const SESSION_MS = 600_000;
+
 const SESSION = ':session:';
 /** Worker and call of a step, as they are written behind its session, and behind further keys where the queue has limits. */
 const CALL = /^(?:\r\n\$\d+\r\n[^\r]*\}:[^\r]*)*\r\n\$\d+\r\n[^\r]*wake:[^\r]*#\d+\r\n\$\d+\r\n(\d+)/;
@@ -60,9 +63,9 @@ export class Sessions {
     return this.#again.get(`${session} ${call}`);
   }
 
-  /** The numbers of the last calls of all sessions. */
+  /** The numbers of the last calls of all sessions; where Redis has lost what it knew of one, of the last call that left. */
   callsSoFar(): ReadonlyMap<string, number> {
-    return new Map([...this.#sessions].map(([session, { call }]) => [session, call]));
+    return new Map([...this.#sent, ...this.#sessions].map(([session, { call }]) => [session, call]));
   }
 
   /**

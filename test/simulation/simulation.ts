@@ -80,6 +80,8 @@ export class Simulation implements World, NetworkWorld {
   readonly #deceived = new Map<string, number>();
   /** Until when a master that was deposed deceives its clients. */
   readonly #deceiving = new WeakMap<Listener, number>();
+  /** Connections to such a master, by the processes that have them. */
+  readonly #deceitful = new Map<string, Connection[]>();
   readonly #effective = new Map<number, FaultKind>();
   #askAt: number;
   #isStopped = false;
@@ -205,18 +207,28 @@ export class Simulation implements World, NetworkWorld {
   }
 
   /** A connection that was on its way when its server was deposed ends there all the same. */
-  connected({ process, server }: Connection): void {
+  connected(connection: Connection): void {
+    const { process, server } = connection;
     const until = this.#deceiving.get(server);
     if (until === undefined) return;
     this.#deceived.set(process.id, Math.max(until, this.#deceived.get(process.id) ?? 0));
+    // Not to what it is afterwards: a replica.
+    if (until - DECEIVED_MS <= this.engine.now) return;
+    this.#deceitful.set(process.id, [...(this.#deceitful.get(process.id) ?? []), connection]);
   }
 
   sent(data: Buffer): void {
     this.oracle.sessions.sent(data);
   }
 
+  /**
+   * What such a master has answered is still on its way to a process that is frozen, or whose network is slow: it hears of that before it
+   * hears that its connection has ended, however long after.
+   */
   isDeceived(process: SimulatedProcess): boolean {
-    return (this.#deceived.get(process.id) ?? 0) > this.engine.now;
+    const { now } = this.engine;
+    if ((this.#deceived.get(process.id) ?? 0) > now) return true;
+    return (this.#deceitful.get(process.id) ?? []).some(({ clientGoneAt }) => clientGoneAt + DECEIVED_MS > now);
   }
 
   nameOfScript(source: string): string {
@@ -273,9 +285,11 @@ export class Simulation implements World, NetworkWorld {
   }
 
   get #endsAt(): number {
-    const { leaseMs, longestDelayMs, extends: extending } = this.configuration;
+    const { leaseMs, longestDelayMs, extends: extending, burstWorkMs } = this.configuration;
     const extended = extending > 0 ? LONGEST_EXTENSION_MS : 0;
-    return this.#worksUntil + LONGEST_END_MS + 2 * leaseMs + longestDelayMs + extended;
+    // Those of a burst whose worker died are in quarantine, of which a part runs at a time, until all others have waited there for long
+    // enough; and a process that is replaced begins anew.
+    return this.#worksUntil + LONGEST_END_MS + 2 * leaseMs + longestDelayMs + extended + 3 * burstWorkMs;
   }
 
   /**

@@ -16,16 +16,29 @@ export class TimelineRules implements ScriptRules {
   constructor(private readonly oracle: Oracle) {}
 
   ends({ name, keys }: RunningScript, reply: Reply): void {
-    if (name !== 'timeline' || !Array.isArray(reply)) return;
-    const counts = [reply[BEFORE_AT], reply[AFTER_AT], ...reply.slice(BUCKETS_AT)].map(Number);
-    const sum = counts.reduce((total, count) => total + count, 0);
+    const sum = name === 'timeline' ? this.answered(keys, reply) : undefined;
+    if (sum === undefined) return;
     const due = keys[SHARD_KEYS.due]!;
-    this.#shown.set(due, [...(this.#shown.get(due) ?? []), sum]);
     const waiting = Number(this.oracle.peek('ZCARD', due));
     if (sum !== waiting) this.oracle.report('timeline', `${due} has ${waiting} jobs, of which ${sum} are shown`);
   }
 
-  /** @returns called with what is told of the queue, which is what its shards have said. Not judged: when any was asked once more */
+  /**
+   * A server shows what falls due in a shard, be it one that has been deposed: who asked is told what that one says. Were it left out,
+   * the answer to somebody who had asked before, and was served later, would pass for this one.
+   *
+   * @returns how many jobs it shows, undefined when it refuses
+   */
+  answered(keys: readonly string[], reply: Reply | undefined): number | undefined {
+    if (!Array.isArray(reply)) return undefined;
+    const counts = [reply[BEFORE_AT], reply[AFTER_AT], ...reply.slice(BUCKETS_AT)].map(Number);
+    const sum = counts.reduce((total, count) => total + count, 0);
+    const due = keys[SHARD_KEYS.due]!;
+    this.#shown.set(due, [...(this.#shown.get(due) ?? []), sum]);
+    return sum;
+  }
+
+  /** @returns called with what is told of the queue, which is what its shards have said. Not judged: when any has answered twice since */
   asks(): (dueKeys: readonly string[], jobs: number) => void {
     const shown = (this.#shown = new Map<string, number[]>());
     return (dueKeys, jobs) => {

@@ -53,11 +53,15 @@ export function unregister(
   const giveUp = async () => {
     if (!isThere() || !member.serves(queue)) return;
     engine.trace('unregisters', member.id, queue);
-    troubles.mark(member.process.name, LEAVES_MS);
+    const { name } = member.process;
+    const wasCalm = troubles.calmSince(name) < engine.now;
+    const leftAt = engine.now + LEAVES_MS;
+    troubles.mark(name, LEAVES_MS);
     member.givesUp(queue);
     const wasThere = await instance.registry.unregister(queue);
     if (!wasThere) oracle.report('untyped', `${member.id} had no handler of "${queue}" to unregister`);
-    patrol.afterDrain(member, queue);
+    // Other than a process that ends, it may be cut off alone meanwhile; and what its worker gave up then it has not got when that is over.
+    patrol.afterDrain(member, queue, wasCalm && troubles.calmSince(name) <= leftAt);
     engine.after(forMs, () => isThere() && takeUp(), member.process);
   };
   const takeUp = () => {

@@ -336,6 +336,7 @@ export class Workload {
   #begin(member: Member, queue: string, id: string, run: RunPlan): RunInProcess {
     const { oracle, engine } = this.simulation;
     engine.trace('run', member.id, `${id} ${run.n}`);
+    const before = member.runOf(queue, id);
     const begun = member.runBegins(queue, id, run.n, oracle.job(id).claim);
     const running = member.running(queue);
     // Older builds let two shards take the same slot.
@@ -351,7 +352,8 @@ export class Workload {
     const isAskedAgain = oracle.version(job.id, run.n).calls !== 1;
     const mayBeAgain = isAskedAgain || isMoveInDoubt(job) || this.simulation.isDeceived(member.process);
     const isDone = job.doneAt !== undefined && job.doneVersion === run.n;
-    if (isDone && !mayBeAgain && !oracle.moves.mayRunToo(id, queue)) {
+    const mayRunToo = oracle.moves.mayRunToo(id, queue) || oracle.leases.hasLostUnknown(member, queue, id, before);
+    if (isDone && !mayBeAgain && !mayRunToo) {
       oracle.report('settled', `${id} runs again on ${member.id}, though it was completed`);
     }
     return begun;
