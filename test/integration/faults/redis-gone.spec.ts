@@ -60,11 +60,12 @@ describe('When Redis is gone', () => {
     const proxy = end(await Proxy.before(here.world.url));
     proxy.judge = () => 'cut';
     const { producer } = await here.start({
-      options: { consume: false, connection: proxy.url, connect: 'lazy', commandTimeout: 3_000 },
+      options: { consume: false, connection: proxy.url, connect: 'lazy', commandTimeout: 6_000 },
     });
     const enqueue = (id: string) => producer.enqueue('told', {}, { id }).catch((error: UnavailableError) => error);
     const early = enqueue('early');
-    await sleep(1_500);
+    // A connection that broke before it was ready is made anew after up to 2.5 s: the late one has more time than that when the early one fails.
+    await sleep(4_000);
     const late = enqueue('late');
     // Redis comes back, and falls silent at the first thing that a producer asks it before it enqueues.
     let silent = false;
