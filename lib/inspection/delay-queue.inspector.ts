@@ -238,7 +238,8 @@ export class DelayQueueInspector {
    * @throws QueueFullError, PublishingPausedError, RedisFullError of the target; jobs that fitted have been moved, the
    *   others are back in their queue
    * @throws UnavailableError; if it is unknown whether the target has a job, the job stays held until its lease ends. Also when no replica
-   *   of another node of a Cluster had the job in time: then it is back in its queue
+   *   of another node of a Cluster had the job in time: then it is back in its queue. Where the target came to that node only meanwhile
+   *   (`maybeAccepted`), it may be in both
    */
   async move(
     queue: QueueRef,

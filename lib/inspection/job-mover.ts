@@ -231,19 +231,24 @@ export class JobMover {
 
   /**
    * After a change of the links the target may be on a node of its own, as when its slot went there meanwhile: so a replica is waited for
-   * where none was. The job is not taken back, because the queue may have let go of it.
+   * where none was. First it is written: what is lost in both queues must not wait for an answer to what is to be waited for. The job is not
+   * taken back, because the queue may have let go of it.
    *
    * @returns with what has come about
-   * @throws what the target refuses it with, UnavailableError
+   * @throws what the target refuses it with, UnavailableError, what `demands` throws
    */
   async #writeAgain(item: Item, demands: (item: Item) => Promise<DurabilityRequirement | undefined>): Promise<Item> {
-    const again = { ...item, spec: movedSpec(item.dueAt, undefined), demand: await demands(item) };
-    const { shortfall } = await this.#put(again);
+    const written = { ...item, spec: movedSpec(item.dueAt, undefined) };
+    await this.#put(written);
+    const again = { ...written, demand: await demands(item) };
+    const shortfall = again.demand && (await this.#put(again)).shortfall;
     if (shortfall === undefined) return again;
-    throw new UnavailableError(
-      `move("${this.from}", ids, "${this.to}"): ${shortfall} It may be in both queues. Move it again when that node's replicas follow it.`,
-      { ids: [item.id], maybeAccepted: true, cause: this.shards.durable.problem },
-    );
+    const advice = 'It may be in both queues. Look when the lease of this call is over, and cancel it in one of them.';
+    throw new UnavailableError(`move("${this.from}", ids, "${this.to}"): ${shortfall} ${advice}`, {
+      ids: [item.id],
+      maybeAccepted: true,
+      cause: this.shards.durable.problem,
+    });
   }
 
   /** @returns also how many replicas have it, and in words what is missing @throws what the target refuses it with, UnavailableError */

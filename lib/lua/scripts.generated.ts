@@ -1649,7 +1649,7 @@ call('HSET', JOBS, id, version .. string.sub(envelope, 2, rest_of(envelope) - 1)
 end
 elseif verb == 'l' then
 local due, envelope = tonumber(a), call('HGET', JOBS, id)
-due = math.max(due == due and due or now, now + (whole(b) or -now))
+due = math.max(due == due and due or now, now + (whole(b) or -math.huge))
 call('ZADD', DUE, due, id)
 if lostClaim > 0 or due ~= due_of(envelope or '') then call('HSET', ATTEMPTS, id, record(charged, losses, snoozes, 0, limit)) end
 elseif verb == 'd' then

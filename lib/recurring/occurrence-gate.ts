@@ -81,7 +81,10 @@ export class OccurrenceGate {
     this.#skipped.end();
   }
 
-  /** @returns undefined when it may run; otherwise its outcome. Never rejects */
+  /**
+   * @param asks how often Redis has been asked, with this time
+   * @returns undefined when it may run; otherwise its outcome. Never rejects
+   */
   async begin(claimed: Omit<Beginning, 'at'>, asks = 1): Promise<HandlerOutcome | undefined> {
     const { movedMs } = this.store.connection;
     const { schedule, at } = parseOccurrenceId(claimed.id) ?? {};

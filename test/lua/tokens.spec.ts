@@ -61,6 +61,12 @@ describe('what each settlement makes of a job that failed once', () => {
     expect((await shard.see('A')).dueAt).toBeGreaterThanOrEqual(earliest);
   });
 
+  it('what is released without a rest keeps its due time, also one before 1970', async () => {
+    const claim = await shard.put('running', 'A');
+    await peer.settle(claim, 'A', { verb: 'release', dueAt: -HOUR });
+    expect((await shard.see('A')).dueAt).toBe(-HOUR);
+  });
+
   it('a release without a usable time is due now', async () => {
     const claim = await shard.put('running', 'A');
     await peer.settle(claim, 'A', { verb: 'release', dueAt: NaN });

@@ -77,7 +77,7 @@ if not answer and settles then
         end
       elseif verb == 'l' then
         local due, envelope = tonumber(a), call('HGET', JOBS, id) --#limits if c > 0 then give_back(id, claim) end; local due, envelope = tonumber(a), call('HGET', JOBS, id)
-        due = math.max(due == due and due or now, now + (whole(b) or -now))
+        due = math.max(due == due and due or now, now + (whole(b) or -math.huge))
         call('ZADD', DUE, due, id) --#limits set_due(due, id, envelope)
         -- It was started again: from now on a worker that lost it before is refused. And what is due at another time than its
         -- envelope says has a record, by which the next claim knows it.

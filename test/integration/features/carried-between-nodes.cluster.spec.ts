@@ -3,7 +3,9 @@ import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { UnavailableError } from '../../../lib/index.js';
 import type { DelayQueueRootOptions } from '../../../lib/index.js';
 import { EnqueueBatcher } from '../../../lib/producer/enqueue-batcher.js';
+import { Handover } from '../../../lib/producer/handover.js';
 import type { RedisConnection } from '../../../lib/redis/redis.connection.js';
+import { NotSentError } from '../../../lib/redis/redis.errors.js';
 import { createApp } from '../../helpers/app.js';
 import { RedisCluster } from '../../helpers/cluster.js';
 import type { ClusterNode } from '../../helpers/cluster.js';
@@ -128,23 +130,62 @@ function goingElsewhere(connection: RedisConnection, script: string, keys: reado
   });
 }
 
-it('a move to a queue whose slot goes to another node meanwhile waits for a replica there', async () => {
-  const { producer, inspector } = await start({ commandTimeout: 2_000 });
+/** Two queues of one node, and a node that the second one can go to. */
+async function together(): Promise<{ from: string; to: string; source: ClusterNode; target: ClusterNode }> {
   const { from, target } = await apart();
   const source = await ownerOf(from);
   let to = from;
   while (to === from || (await ownerOf(to)) !== source) to = `to-${names++}`;
+  return { from, to, source, target };
+}
+
+it('a move to a queue whose slot goes to another node meanwhile waits for a replica there', async () => {
+  const { producer, inspector } = await start({ commandTimeout: 2_000 });
+  const { from, to, target } = await together();
   await producer.enqueueMany(from, items(Date.now() + HOUR));
   const connection = (inspector as any).shards.connection as RedisConnection;
   const calls = goingElsewhere(connection, 'enqueue', [`${prefix}:{${to}}:due`], target);
   try {
     const moved = inspector.move(from, IDS, to);
     await expect(moved).rejects.toMatchObject({ code: 'ERR_DQ_UNAVAILABLE', maybeAccepted: true });
-    await expect(moved).rejects.toThrow(/0 of 1 replicas had it within 2000 ms\. It may be in both queues\./);
+    await expect(moved).rejects.toThrow(/0 of 1 replicas had it within 2000 ms\. It may be in both queues\. Look when/);
   } finally {
     calls.mockRestore();
   }
   expect(await inspector.counts(from)).toMatchObject({ running: IDS.length });
+  expect(await inspector.counts(to)).toMatchObject({ delayed: IDS.length });
+});
+
+it('what was lost is written once more also where nobody can say whether a replica must have it', async () => {
+  const { producer, inspector } = await start({ commandTimeout: 2_000 });
+  const { from, to, source, target } = await together();
+  await producer.enqueueMany(from, items(Date.now() + HOUR));
+  const key = `${prefix}:{${to}}:due`;
+  const connection = (inspector as any).shards.connection as RedisConnection;
+  const run = connection.run.bind(connection);
+  let isLost = false;
+  const calls = jest.spyOn(connection, 'run').mockImplementation(async (script, ...args) => {
+    const answer = await run(script, ...args);
+    if (script !== 'unreserve') return answer;
+    // The queue has let go of them; then the other queue goes to a node that has heard nothing of them.
+    await source.redis.unlink(await source.redis.keys(`${prefix}:{${to}}:*`));
+    await cluster.moveSlot(await cluster.slotOf(key), target);
+    await eventually(async () => expect(await producer.get(to, IDS[0]!)).toBeUndefined());
+    isLost = true;
+    return answer;
+  });
+  const ask = Handover.prototype.demand;
+  const asked = jest.spyOn(Handover.prototype, 'demand').mockImplementation(async function (this: Handover, ...args) {
+    if (isLost) throw new NotSentError();
+    return ask.apply(this, args);
+  });
+  try {
+    await expect(inspector.move(from, IDS, to)).rejects.toMatchObject({ code: 'ERR_DQ_UNAVAILABLE' });
+  } finally {
+    calls.mockRestore();
+    asked.mockRestore();
+  }
+  expect(await inspector.counts(from)).toMatchObject({ delayed: 0, running: 0 });
   expect(await inspector.counts(to)).toMatchObject({ delayed: IDS.length });
 });
 
