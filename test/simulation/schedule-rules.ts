@@ -57,6 +57,8 @@ interface GrantedOccurrence {
   /** Simulated ms. */
   readonly at: number;
   readonly hasPlace: boolean;
+  /** By the claim for which it was first noted that it begins: if no answer to that comes, it stands for the next claim, too. */
+  readonly claimed: ClaimedOccurrence | undefined;
 }
 
 interface ClaimedOccurrence {
@@ -210,7 +212,7 @@ export class ScheduleRules implements ScriptRules {
     if (version.calls === 0) version.calls = schedule.extras.has(id) ? 2 : 1;
     const definition = schedule.made.get(id)?.value;
     if (!definition || schedule.extras.has(id)) return;
-    const claimed = this.#claimed.get(id);
+    const claimed = this.#granted.get(id)?.claimed ?? this.#claimed.get(id);
     const isFirst = !this.#begun.has(id);
     // What it began by may be a claim that only a deposed master knows, or that was lost with the tail, while somebody else has been given the
     // occurrence.
@@ -368,8 +370,12 @@ export class ScheduleRules implements ScriptRules {
   #asksToBegin({ keys, args, member }: RunningScript, reply: Reply): void {
     const [id, occurrence, , asked] = args as [string, string, string, string];
     const { now } = this.simulation.engine;
-    if (reply === 'g')
-      this.#granted.set(occurrence, { member: member?.id, at: now, hasPlace: this.#hasPlace(occurrence) });
+    if (reply === 'g') {
+      const before = this.#granted.get(occurrence);
+      const isKept = before !== undefined && before.at > this.oracle.lastRollbackAt;
+      const claimed = isKept ? before.claimed : this.#claimed.get(occurrence);
+      this.#granted.set(occurrence, { member: member?.id, at: now, hasPlace: this.#hasPlace(occurrence), claimed });
+    }
     if (reply !== 'm' && !(reply === 'b' && asked === 's')) return;
     const schedule = this.#of(id);
     const before = schedule.skipped.get(occurrence);
