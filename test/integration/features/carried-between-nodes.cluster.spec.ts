@@ -174,7 +174,7 @@ it('what was lost is written once more also where nobody can say whether a repli
     isLost = true;
     return answer;
   });
-  const ask = Handover.prototype.demand;
+  const ask = Reflect.get(Handover.prototype, 'demand') as Handover['demand'];
   const asked = jest.spyOn(Handover.prototype, 'demand').mockImplementation(async function (this: Handover, ...args) {
     if (isLost) throw new NotSentError();
     return ask.apply(this, args);
