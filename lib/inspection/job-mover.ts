@@ -7,7 +7,7 @@ import type { EnqueueBatcher } from '../producer/enqueue-batcher.js';
 import { Handover } from '../producer/handover.js';
 import { movedSpec } from '../producer/job-spec.js';
 import type { InstanceContext } from '../instance/instance-context.js';
-import { nodeOf } from '../redis/redis.client.js';
+import { linksOf, nodeOf } from '../redis/redis.client.js';
 import type { DurabilityRequirement } from '../redis/replication-barrier.js';
 import { typedError } from '../redis/redis.errors.js';
 import { shardsInGroup, shardsOf } from '../instance/job-shards.js';
@@ -295,9 +295,11 @@ export class JobMover {
 
   /** Where that shard of the queue and those of the target are written at this moment. */
   #links(from: number): unknown[] {
-    const { commands } = this.shards.connection;
     const stores = [this.shards.stores(this.from)[from]!, ...this.shards.stores(this.to)];
-    return stores.map(({ keys }) => (nodeOf(commands, keys.due) as { stream?: object })?.stream);
+    return linksOf(
+      this.shards.connection.commands,
+      stores.map(({ keys }) => keys.due),
+    );
   }
 
   /** The envelopes of the jobs that the claim still holds, by id. */

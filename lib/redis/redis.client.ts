@@ -290,3 +290,8 @@ export function nodeOf(client: RedisClient, key: string): Redis | undefined {
   const address = client.slots[slotOf(key)]?.[0];
   return client.nodes('master').find(({ options }) => `${options.host}:${options.port}` === address);
 }
+
+/** Where each of these keys is written at this moment. */
+export function linksOf(client: RedisClient, keys: readonly string[]): unknown[] {
+  return keys.map((key) => (nodeOf(client, key) as { stream?: object } | undefined)?.stream);
+}

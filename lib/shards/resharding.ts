@@ -1,12 +1,13 @@
 import { InvalidOptionError, ShardCountError } from '../delay-queue.errors.js';
 import { LEASE_MS } from '../job/queue-definition.js';
 import { shardName } from '../redis/keys.js';
+import { linksOf } from '../redis/redis.client.js';
 import type { RedisConnection } from '../redis/redis.connection.js';
 import { baseState, changeState, parseChange, shardTaken, storedCount, WHILE_EMPTY } from './shard-state.js';
 import type { ShardChange, ShardState } from './shard-state.js';
 import { ShardStore } from '../redis/shard-store.js';
 import type { Handover } from '../producer/handover.js';
-import { ShardEmptier } from './shard-emptier.js';
+import { againWhileMoved, ShardEmptier } from './shard-emptier.js';
 import type { Giving } from './shard-emptier.js';
 import { limitsFor } from './limits-to-share.js';
 import { ShardMarks } from './shard-marks.js';
@@ -247,7 +248,7 @@ export class Resharding {
     for (const tag of this.#tags(change.from)) if ((await tag.state()) === moving) leaving.push(tag);
     const limits = await limitsFor(this.queue, change.to, leaving, conditions);
     if (limits) for (const tag of news) await tag.run('takeLimits', [moving, ...limits]);
-    const emptier = new ShardEmptier(news, moving, limits !== undefined, this.#give);
+    const emptier = new ShardEmptier(news, moving, limits !== undefined, this.#give, this.#links);
     for (const tag of leaving) await emptier.empty(tag);
 
     const metas = await Promise.all(
@@ -255,17 +256,22 @@ export class Resharding {
     );
     const paused = metas.some(([flag]) => flag === '1') ? 'p' : '';
     const flags = paused + (metas.some(([, flag]) => flag === '1') ? 'b' : '');
-    for (const tag of news) {
-      const other = leaving.find(({ name }) => name !== tag.name) ?? tag;
-      await this.#give(other, tag, 'adoptShard', [moving, flags, '', 0]);
-    }
     const stays = new Set(news.map(({ name }) => name));
-    for (const [at, tag] of leaving.entries()) {
-      if (stays.has(tag.name)) continue;
-      const [, , since, ...counted] = metas[at]!;
-      const sums = COUNTERS.flatMap((name, n) => [name, counted[n] ?? 0]);
-      await this.#give(tag, news[0]!, 'adoptShard', [moving, flags, tag.name, since ?? 0, ...sums]);
-    }
+    const adopt = async () => {
+      for (const tag of news) {
+        const other = leaving.find(({ name }) => name !== tag.name) ?? tag;
+        await this.#give(other, tag, 'adoptShard', [moving, flags, '', 0]);
+      }
+      for (const [at, tag] of leaving.entries()) {
+        if (stays.has(tag.name)) continue;
+        const [, , since, ...counted] = metas[at]!;
+        const sums = COUNTERS.flatMap((name, n) => [name, counted[n] ?? 0]);
+        await this.#give(tag, news[0]!, 'adoptShard', [moving, flags, tag.name, since ?? 0, ...sums]);
+      }
+    };
+    const links = () => this.#links([...leaving, ...news]);
+    const before = links();
+    await adopt();
     for (const tag of leaving) {
       if (stays.has(tag.name)) continue;
       const ended = tag.name === this.queue ? moving : `-/${change.to}`;
@@ -274,6 +280,7 @@ export class Resharding {
         await emptier.empty(tag);
       }
     }
+    await againWhileMoved(before, links, adopt);
     this.#moved += emptier.moved;
     await this.#base.mark(changeState(change, '<'), '', [moving]);
   }
@@ -295,6 +302,12 @@ export class Resharding {
     if (this.handover) await this.handover.carry(from.keys, to.keys, give);
     else await give(this.connection);
   };
+
+  readonly #links = (shards: readonly ShardMarks[]): unknown[] =>
+    linksOf(
+      this.connection.commands,
+      shards.map(({ keys }) => keys.due),
+    );
 
   #tags(count: number): ShardMarks[] {
     return Array.from({ length: count }, (_, index) => this.#tag(shardName(this.queue, index, count)));

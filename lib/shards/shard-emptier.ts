@@ -51,12 +51,14 @@ export class ShardEmptier {
   /**
    * @param moving the state in which all of these shards are
    * @param hasGroups only what is stored of a job tells where it belongs
+   * @param links where each of these shards is written at this moment
    */
   constructor(
     private readonly news: readonly ShardMarks[],
     private readonly moving: string,
     private readonly hasGroups: boolean,
     private readonly give: Giving,
+    private readonly links: (shards: readonly ShardMarks[]) => unknown[],
   ) {}
 
   async empty(tag: ShardMarks): Promise<void> {
@@ -88,9 +90,18 @@ export class ShardEmptier {
       if (!all.some(({ name }) => name === from.name)) gone.push(record[0]!);
       for (const to of all) if (to.name !== from.name) add(leaving, to, record);
     }
-    for (const [to, found] of leaving) await this.give(from, to, kind.in, [this.moving, ...found.flat()]);
+    const give = async () => {
+      for (const [to, found] of leaving) await this.give(from, to, kind.in, [this.moving, ...found.flat()]);
+    };
+    const links = () => this.links([from, ...leaving.keys()]);
+    const before = links();
+    await give();
     if (gone.length === 0) return;
-    await from.run(kind.off, [this.moving, ...gone]);
+    try {
+      await from.run(kind.off, [this.moving, ...gone]);
+    } finally {
+      await againWhileMoved(before, links, give);
+    }
     this.moved += gone.length;
   }
 
@@ -102,6 +113,21 @@ export class ShardEmptier {
 
   #shardOf(id: string, group: number): ShardMarks {
     return this.news[shardOfJob(id, group, this.news.length)]!;
+  }
+}
+
+/**
+ * A server that was replaced, or whose slot went to another node, refers to one that may have let go of what it never gave, and without a
+ * replica that was waited for. So all is given once more; who has it already ignores that.
+ */
+export async function againWhileMoved(
+  before: readonly unknown[],
+  links: () => readonly unknown[],
+  give: () => Promise<void>,
+): Promise<void> {
+  for (let now = links(); now.some((link, n) => link !== before[n]); now = links()) {
+    before = now;
+    await give();
   }
 }
 

@@ -297,3 +297,47 @@ it('a node that dies while it takes over jobs takes none along', async () => {
     expect(found.filter((job) => job !== undefined)).not.toEqual([]);
   }
 });
+
+it('what a node let go of that took over without what another shard was given is given once more', async () => {
+  // The tests before it have used up the masters that have a replica.
+  await cluster.stop();
+  cluster = await RedisCluster.start(3, 3);
+  const { inspector, producer } = await start({ commandTimeout: 5_000 });
+  let queue: string;
+  let owners: ClusterNode[];
+  let replica: ClusterNode | undefined;
+  do {
+    queue = `goes-${names++}`;
+    owners = await Promise.all([queue, `${queue}:0`, `${queue}:1`].map(ownerOf));
+    replica = new Set(owners).size > 1 ? undefined : await replicaOf(owners[0]!).catch(() => undefined);
+  } while (!replica);
+  const [source] = owners as [ClusterNode];
+  await producer.enqueueMany(queue, items(Date.now() + HOUR));
+  const connection = (inspector as any).shards.connection as RedisConnection;
+  const run = connection.run.bind(connection);
+  const keysOfShards = () => Promise.all([0, 1].map((n) => source.redis.keys(`${prefix}:{${queue}:${n}}:*`)));
+  const before = new Map<string, Buffer>();
+  let isOver = false;
+  const calls = jest.spyOn(connection, 'run').mockImplementation(async (script, ...args) => {
+    if (script === 'moveIn' && before.size === 0) {
+      for (const key of (await keysOfShards()).flat()) before.set(key, (await source.redis.dumpBuffer(key))!);
+    }
+    if (script === 'moveOff' && !isOver) {
+      isOver = true;
+      for (const key of (await keysOfShards()).flat()) await source.redis.unlink(key);
+      for (const [key, text] of before) await source.redis.restore(key, 0, text);
+      await source.redis.wait(1, 5_000);
+      await replica.redis.cluster('FAILOVER', 'TAKEOVER');
+      await eventually(async () => expect(await source.redis.role()).toContain('slave'), 40_000);
+    }
+    return run(script, ...args);
+  });
+  try {
+    expect(await inspector.reshard(queue, { to: 2 })).toMatchObject({ moved: IDS.length });
+  } finally {
+    calls.mockRestore();
+  }
+  expect(isOver).toBe(true);
+  const after = await start({ queues: { [queue]: { shards: 2 } } });
+  expect(await after.inspector.counts(queue)).toMatchObject({ delayed: IDS.length });
+});
