@@ -36,23 +36,26 @@ export class QueueRemover {
     }
     // Before the first shard goes: one that is refused is refused whole.
     if (jobs > 0 && !force) throw new QueueNotEmptyError(queue, jobs);
-    const tags = stores.map((_, index) => this.#tag(shardName(queue, index, count)));
-    for (const [index, tag] of tags.entries()) {
+    for (const index of stores.keys()) {
       if (!(await this.#has(index, count))) continue;
-      const left = await tag.run('endShard', [ownState(index, count), '', force ? 'f' : 'j']);
+      const left = await this.#tag(shardName(queue, index, count)).run('endShard', [
+        ownState(index, count),
+        '',
+        force ? 'f' : 'j',
+      ]);
       // They came in meanwhile.
       if (left !== 'OK') throw new QueueNotEmptyError(queue, Number(left));
     }
     await this.#forgetEnded();
     // Jobs in a shard that somebody has made anew would be in no queue without the number of shards.
-    if (count > 1 && !(await isAnyThere(tags))) await this.#base.run('endShard', [baseState(count), '', 'f']);
+    if (count > 1 && !(await this.#isAnyThere(count))) await this.#base.run('endShard', [baseState(count), '', 'f']);
     await this.#forgetEvents();
     const { connection, options } = shards;
     const key = queueNamesKey(options.prefix);
     await connection.send(() => connection.commands.srem(key, queue), key);
     shards.unannounce(queue);
     // A producer, or a worker that goes on, may have made it anew before its name was gone. From here on they write that, too.
-    if (await isAnyThere([this.#base, ...tags])) {
+    if ((await isUsed(this.#base)) || (await this.#isAnyThere(count))) {
       if (count > 1) await this.#base.mark(baseState(count), 'u', ['']);
       await connection.send(() => connection.commands.sadd(key, queue), key);
     }
@@ -91,14 +94,19 @@ export class QueueRemover {
     return (await tag.state()) === ownState(index, count);
   }
 
+  /** Has somebody made one of several shards anew? */
+  async #isAnyThere(count: number): Promise<boolean> {
+    const there = await Promise.all(Array.from({ length: count }, (_, index) => this.#has(index, count)));
+    return count > 1 && there.includes(true);
+  }
+
   #tag(name: string): ShardMarks {
     return new ShardMarks(this.shards.connection, this.shards.options.prefix, name);
   }
 }
 
-async function isAnyThere(tags: readonly ShardMarks[]): Promise<boolean> {
-  const metas = await Promise.all(tags.map((tag) => tag.meta(['layout', 'needs'])));
-  return metas.some((fields) => fields.some((field) => field !== null));
+async function isUsed(tag: ShardMarks): Promise<boolean> {
+  return (await tag.meta(['layout', 'needs'])).some((field) => field !== null);
 }
 
 function ownState(index: number, count: number): ShardState {

@@ -140,6 +140,22 @@ describe('a queue that nobody uses any more stayed in Redis for ever; remove() d
     expect(await stranger.inspector.reshard(queue, { to: 1 })).toMatchObject({ from: 4, to: 1, moved: delayed });
   });
 
+  it('also where another queue uses the name of one of its shards since a removal was killed', async () => {
+    const queue = fresh();
+    const { producer, close } = await here.start({ options: { consume: false, queues: { [queue]: { shards: 4 } } } });
+    await producer.enqueue(queue, 1, { id: 'x' });
+    await close();
+    // It was killed when it had deleted all shards, and not yet the number of them.
+    const { redis } = here.world;
+    for (let n = 0; n < 4; n++) await redis.unlink(await redis.keys(here.world.key(`${queue}:${n}`, '*')));
+    const other = await here.start({ options: { consume: false } });
+    await other.producer.enqueue(`${queue}:3`, 1, { id: 'other', delay: HOUR });
+    await other.inspector.remove(queue, { force: true });
+    expect(await redis.keys(here.world.key(queue, '*'))).toEqual([]);
+    expect(await other.inspector.queues()).not.toContain(queue);
+    expect(await other.inspector.counts(`${queue}:3`)).toMatchObject({ delayed: 1 });
+  });
+
   it('and refuses options that it does not know', async () => {
     const { inspector } = await here.start();
     await expect(inspector.remove('q', { forced: true } as never)).rejects.toMatchObject({
