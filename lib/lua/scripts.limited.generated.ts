@@ -47,8 +47,8 @@ return redis.error_reply('DQMOVING ' .. state .. ' ' .. META)
 end`,
   readLimits: `local function read_limits()
 if limits then return limits end
-local text, turn, priorities, adopting, flip, rewound, widened, seenAt =
-unpack(call('HMGET', META, 'limits', 'turn', 'priorities', 'adopting', 'flip', 'rewound', 'widened', 'seenAt'))
+local text, turn, priorities, adopting, flip, rewound, widened, seenAt, rated =
+unpack(call('HMGET', META, 'limits', 'turn', 'priorities', 'adopting', 'flip', 'rewound', 'widened', 'seenAt', 'rated'))
 text = ' ' .. (text or '') .. ' '
 local function numbers(name)
 local a, b = string.match(text, ' ' .. name .. ':(%d+)/?(%d*) ')
@@ -68,7 +68,7 @@ limits.blocks = numbers('block') == 1
 limits.counts = (limits.count or limits.max or limits.groupCount or limits.groupMax) ~= nil
 limits.turn, limits.flip = math.max(latest, now * 1024), flip == '1' and 1 or 0
 limits.priorities, limits.adopting, limits.rewound, limits.widened = priorities or '0', adopting, rewound, widened
-limits.seen = math.min(now, whole(seenAt) or 0)
+limits.seen, limits.rated = math.min(now, whole(seenAt) or 0), whole(rated) or 0
 return limits
 end`,
   window: `local function window(text, max, per)
@@ -941,8 +941,8 @@ end`, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, PARTS.wakeForNewHead, `adopts = true
 local asked, by, read = ARGV[1], ARGV[2], whole(ARGV[3])
-local refused, before, setBy, needs, leader, paused, wokenAt, ofSettings, revision =
-read_meta(false, 'limits', 'limitsBy', 'needs', 'leader', 'paused', 'wokenAt', 'limitsOfSettings', 'limitsRevision')
+local refused, before, setBy, needs, leader, paused, wokenAt, ofSettings, revision, lastClaim =
+read_meta(false, 'limits', 'limitsBy', 'needs', 'leader', 'paused', 'wokenAt', 'limitsOfSettings', 'limitsRevision', 'claim')
 if refused then return refused end
 before, setBy, ofSettings, revision = before or '', setBy or 'c', ofSettings or '', whole(revision) or 0
 local function answer(outcome, holds)
@@ -995,6 +995,11 @@ call('HSET', META, 'limits', asked, 'limitsBy', by, 'limitsOfSettings', ofSettin
 limits = nil
 read_limits()
 if before ~= asked then
+for _, name in ipairs({ ' rate:', ' groupRate:' }) do
+if string.find(' ' .. asked, name, 1, true) and not string.find(' ' .. before, name, 1, true) then
+call('HSET', META, 'rated', lastClaim or 0)
+end
+end
 if not limits.blocks then
 local ids, waiting = call('ZRANGE', HELD, 0, 999), {}
 for n, due in ipairs(#ids > 0 and call('ZMSCORE', DUE, unpack(ids)) or {}) do
@@ -1920,6 +1925,7 @@ local function give_back(id, claim)
 local envelope = call('HGET', JOBS, id)
 if has_expired(envelope or '', math.floor(claim / 1024)) then return end
 read_limits()
+if claim <= limits.rated then return end
 if limits.max then unbook('', limits.max, limits.per, claim) end
 local base = base_of(place_in(envelope))
 if not limits.groupMax or base == '9' then return end

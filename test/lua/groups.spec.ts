@@ -1042,3 +1042,23 @@ describe('a queue', () => {
     expect(idsOf(await peer.claim(10))).toEqual(['B']);
   });
 });
+
+it.each([
+  ['', 'rate:1/600000'],
+  ['', 'groupRate:1/600000'],
+  ['rate:9/1000', 'rate:9/1000 groupRate:1/600000'],
+])(
+  'a job that was claimed while "%s" held, and not "%s", gives back no start of another one',
+  async (without, rate) => {
+    const at = (await shard.now()) - HOUR;
+    await limit(rate);
+    await store(...['A', 'B', 'C'].map((id, n) => ({ id, at: at + n, group: 'g' })));
+    await peer.take('A');
+    await limit(without);
+    const claim = await peer.take('B');
+    await limit(rate);
+    expect(idsOf(await peer.claim(1))).toEqual([]);
+    await peer.settle(claim, 'B', { verb: 'release', dueAt: at + 2 * HOUR, unbegun: true });
+    expect(idsOf(await peer.claim(1))).toEqual([]);
+  },
+);

@@ -19,8 +19,8 @@
 
 adopts = true
 local asked, by, read = ARGV[1], ARGV[2], whole(ARGV[3])
-local refused, before, setBy, needs, leader, paused, wokenAt, ofSettings, revision =
-  read_meta(false, 'limits', 'limitsBy', 'needs', 'leader', 'paused', 'wokenAt', 'limitsOfSettings', 'limitsRevision')
+local refused, before, setBy, needs, leader, paused, wokenAt, ofSettings, revision, lastClaim =
+  read_meta(false, 'limits', 'limitsBy', 'needs', 'leader', 'paused', 'wokenAt', 'limitsOfSettings', 'limitsRevision', 'claim')
 if refused then return refused end
 before, setBy, ofSettings, revision = before or '', setBy or 'c', ofSettings or '', whole(revision) or 0
 local function answer(outcome, holds)
@@ -77,6 +77,12 @@ call('HSET', META, 'limits', asked, 'limitsBy', by, 'limitsOfSettings', ofSettin
 limits = nil
 read_limits()
 if before ~= asked then
+  for _, name in ipairs({ ' rate:', ' groupRate:' }) do
+    -- A rate that holds from now on has counted nothing of what runs, so that gives back no start: it would be one of another job.
+    if string.find(' ' .. asked, name, 1, true) and not string.find(' ' .. before, name, 1, true) then
+      call('HSET', META, 'rated', lastClaim or 0)
+    end
+  end
   if not limits.blocks then
     -- Jobs that kept the places of their groups while they wait give them up. What is beyond this number has them until it starts.
     local ids, waiting = call('ZRANGE', HELD, 0, 999), {}

@@ -17,14 +17,15 @@ local function base_of(place)
 end
 
 -- What `meta` says of limits, read once per script: `count` and `max` starts per `per` ms of the queue, the same of each group, and
--- `step`, by how many ms one step of priority makes a job look older; `counts`, whether a claim counts for any limit.
+-- `step`, by how many ms one step of priority makes a job look older; `counts`, whether a claim counts for any limit; `rated`, the last claim
+-- from before a rate was there.
 -- Of the limits of the queue each shard has an equal share; where
 -- these do not divide, the first shards have one more.
 local limits
 local function read_limits()
   if limits then return limits end
-  local text, turn, priorities, adopting, flip, rewound, widened, seenAt =
-    unpack(call('HMGET', META, 'limits', 'turn', 'priorities', 'adopting', 'flip', 'rewound', 'widened', 'seenAt'))
+  local text, turn, priorities, adopting, flip, rewound, widened, seenAt, rated =
+    unpack(call('HMGET', META, 'limits', 'turn', 'priorities', 'adopting', 'flip', 'rewound', 'widened', 'seenAt', 'rated'))
   text = ' ' .. (text or '') .. ' '
   local function numbers(name)
     local a, b = string.match(text, ' ' .. name .. ':(%d+)/?(%d*) ')
@@ -45,7 +46,7 @@ local function read_limits()
   limits.counts = (limits.count or limits.max or limits.groupCount or limits.groupMax) ~= nil
   limits.turn, limits.flip = math.max(latest, now * 1024), flip == '1' and 1 or 0
   limits.priorities, limits.adopting, limits.rewound, limits.widened = priorities or '0', adopting, rewound, widened
-  limits.seen = math.min(now, whole(seenAt) or 0)
+  limits.seen, limits.rated = math.min(now, whole(seenAt) or 0), whole(rated) or 0
   return limits
 end
 

@@ -15,11 +15,13 @@ local function unbook(field, max, per, claim)
 end
 
 -- A job that was claimed and did not begin counts for no rate. Its group may start another one at once. What was not counted is not given
--- back: a start of an expired job. Nothing may be left of the group then: one that goes back to `due` enters it anew.
+-- back: a start of an expired job, or one from before a rate was there. Nothing may be left of the group then: one that goes back to `due`
+-- enters it anew.
 local function give_back(id, claim)
   local envelope = call('HGET', JOBS, id)
   if has_expired(envelope or '', math.floor(claim / 1024)) then return end
   read_limits()
+  if claim <= limits.rated then return end
   if limits.max then unbook('', limits.max, limits.per, claim) end
   local base = base_of(place_in(envelope))
   if not limits.groupMax or base == '9' then return end
