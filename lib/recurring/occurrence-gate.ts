@@ -104,7 +104,9 @@ export class OccurrenceGate {
       this.#decide(schedule, beginning, mayMiss).catch(async (error: unknown) => {
         // What a call has noted that got no answer stands. It may be too late by now.
         const now = claimed.now + Math.round(performance.now() - askedAt);
-        if (isTransient(error) && asks < MOST_ASKS) return this.begin({ ...claimed, now }, asks + 1);
+        // Where several may run at once nothing tells that one has begun: a copy of a question that comes late would end it.
+        const mayAsk = beginning.rules.overlap !== 'allow' && asks < MOST_ASKS;
+        if (isTransient(error) && mayAsk) return this.begin({ ...claimed, now }, asks + 1);
         // Redis cannot be asked, so nothing is known of the one before it. The connection logs why, or who makes occurrences.
         return { kind: 'released' as const, restMs: ASK_AGAIN_MS, unbegun: true };
       });

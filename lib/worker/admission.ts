@@ -58,7 +58,7 @@ export function admit(
     envelope = decodeEnvelope(record.envelope);
     payload = terms.payloads.decode(envelope.body, envelope.mark);
   } catch (error) {
-    return undecodable(error, now);
+    return undecodable(error, record.dueAt);
   }
   const { header } = envelope;
   const { charged, losses, snoozes, limit } = record.attempts;
@@ -109,10 +109,10 @@ function scheduleOf(id: string, { next }: OccurrenceHeader): JobSchedule | undef
 }
 
 /** A job stored by a newer library, or by a codec unknown here, is not broken: another process will run it. */
-function undecodable(error: unknown, now: number): Refusal {
+function undecodable(error: unknown, dueAt: number): Refusal {
   if (error instanceof LayoutError || error instanceof UnknownCodecError) {
     return {
-      settlement: { verb: 'release', dueAt: now + LEFT_TO_OTHERS_MS, restMs: LEFT_TO_OTHERS_MS, unbegun: true },
+      settlement: { verb: 'release', dueAt, restMs: LEFT_TO_OTHERS_MS, unbegun: true },
       level: 'warn',
       line: `was left to others: ${error.message}`,
       leftBecause: error.message,

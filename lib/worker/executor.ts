@@ -99,8 +99,6 @@ export class Executor {
     if (this.batches) {
       const ownBatch = record.attempts.losses > 0;
       joining = { run, ownBatch, expiresAt: performance.now() + run.expiresAt - now };
-    } else {
-      this.#limit(run, run.header.timeoutMs ?? this.settings.timeoutMs);
     }
     if (channels.claimed.hasSubscribers) {
       const { id, queue, attempt, latenessMs } = run.job;
@@ -136,6 +134,8 @@ export class Executor {
 
   #dispatch(run: Run, joining: Joining | undefined): void {
     const { job } = run;
+    // Not sooner: an attempt must not be charged for the time in which Redis is asked whether an occurrence may begin.
+    if (!joining) this.#limit(run, run.header.timeoutMs ?? this.settings.timeoutMs);
     const failed = (error: unknown) => this.#finish(run, { kind: 'failed', error });
     try {
       if (this.#begin && !this.hooks.probe.begins) {

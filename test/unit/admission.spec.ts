@@ -55,7 +55,7 @@ const unknownCodec = () => {
 it.each([
   ['no envelope', judge('?'), { verb: 'dead', reason: 'undecodable', charge: false }, /cannot be decoded/],
   ['a payload that is no JSON', judge(envelope({}, undefined, '{')), { reason: 'undecodable' }, /is not valid JSON$/],
-  ['a newer layout', judge('3-'), { verb: 'release', dueAt: NOW + 30_000, restMs: 30_000 }, /was left to others/],
+  ['a newer layout', judge('3-'), { verb: 'release', dueAt: NOW - 1_000, restMs: 30_000 }, /was left to others/],
   ['an unknown codec', judge(envelope(), {}, { payloads: { decode: unknownCodec } }), { verb: 'release' }, /left to/],
   ['all attempts used', judge(envelope(), { charged: 3 }), { verb: 'dead', reason: 'exhausted' }, /All 3 attempts/],
   ['attempts of its own used', judge(envelope({ attempts: 1 }), { charged: 1 }), { reason: 'exhausted' }, /All 1 /],

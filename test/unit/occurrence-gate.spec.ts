@@ -138,6 +138,13 @@ describe('an occurrence of which Redis does not answer whether it may begin', ()
     expect(asked).toEqual(['s', 'm', 's']);
   });
 
+  it('goes back at once where several may run: a late copy of the question would end one that has begun by the repeat', async () => {
+    const asked: string[] = [];
+    const outcome = await gateOf([noAnswer()], asked).begin(beginning({ overlap: 'allow' }));
+    expect(outcome).toMatchObject({ kind: 'released', restMs: 1_000 });
+    expect(asked).toEqual(['m']);
+  });
+
   it('goes back when it was asked for three times, or something else is wrong, and rests for a second', async () => {
     for (const errors of [[noAnswer(), noAnswer(), noAnswer()], [new Error('NOPERM')]]) {
       const asked: string[] = [];

@@ -37,3 +37,21 @@ it.each(['cut', 'swallow'] as const)(
     expect(ran).not.toContain('first');
   },
 );
+
+it('an occurrence that is only asked for is charged no attempt, however long that takes', async () => {
+  const queue = 'asking-for-long';
+  const { producer, inspector } = await here.start({ options: { consume: false } });
+  const proxy = end(await Proxy.before(here.world.url));
+  const ran: unknown[] = [];
+  await here.start({
+    providers: [handlerClass(queue, () => void ran.push(1), { lease: '1m', timeout: '1s', attempts: 1 })],
+    options: { connection: proxy.url, commandTimeout: 1_000 },
+  });
+  const asks = callsOf('beginOccurrence', true);
+  let asked = 0;
+  proxy.judge = (direction, chunk) => (direction === 'request' && asks(chunk) && ++asked > 0 ? 'swallow' : 'pass');
+  await producer.schedule(queue, 's', { every: '1s' }, null, { overlap: 'skip' });
+  await eventually(() => expect(asked).toBeGreaterThan(6), 60_000);
+  expect(ran).toEqual([]);
+  expect(await inspector.totals(queue)).toMatchObject({ failed: 0, dead: 0 });
+});
