@@ -7,7 +7,7 @@ import type { EnqueueBatcher } from '../producer/enqueue-batcher.js';
 import { Handover } from '../producer/handover.js';
 import { movedSpec } from '../producer/job-spec.js';
 import type { InstanceContext } from '../instance/instance-context.js';
-import { linksOf, nodeOf } from '../redis/redis.client.js';
+import { linkOf, nodeOf } from '../redis/redis.client.js';
 import type { DurabilityRequirement } from '../redis/replication-barrier.js';
 import { typedError } from '../redis/redis.errors.js';
 import { shardsInGroup, shardsOf } from '../instance/job-shards.js';
@@ -296,10 +296,7 @@ export class JobMover {
   /** Where that shard of the queue and those of the target are written at this moment. */
   #links(from: number): unknown[] {
     const stores = [this.shards.stores(this.from)[from]!, ...this.shards.stores(this.to)];
-    return linksOf(
-      this.shards.connection.commands,
-      stores.map(({ keys }) => keys.due),
-    );
+    return stores.map(({ keys }) => linkOf(this.shards.connection.commands, keys.due));
   }
 
   /** The envelopes of the jobs that the claim still holds, by id. */

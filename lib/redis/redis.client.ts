@@ -291,7 +291,7 @@ export function nodeOf(client: RedisClient, key: string): Redis | undefined {
   return client.nodes('master').find(({ options }) => `${options.host}:${options.port}` === address);
 }
 
-/** Where each of these keys is written at this moment. */
-export function linksOf(client: RedisClient, keys: readonly string[]): unknown[] {
-  return keys.map((key) => (nodeOf(client, key) as { stream?: object } | undefined)?.stream);
+/** By what this key is written at this moment. */
+export function linkOf(client: RedisClient, key: string): unknown {
+  return (nodeOf(client, key) as { stream?: object } | undefined)?.stream;
 }

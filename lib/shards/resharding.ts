@@ -1,7 +1,6 @@
 import { InvalidOptionError, ShardCountError } from '../delay-queue.errors.js';
 import { LEASE_MS } from '../job/queue-definition.js';
 import { shardName } from '../redis/keys.js';
-import { linksOf } from '../redis/redis.client.js';
 import type { RedisConnection } from '../redis/redis.connection.js';
 import { baseState, changeState, parseChange, shardTaken, storedCount, WHILE_EMPTY } from './shard-state.js';
 import type { ShardChange, ShardState } from './shard-state.js';
@@ -248,7 +247,7 @@ export class Resharding {
     for (const tag of this.#tags(change.from)) if ((await tag.state()) === moving) leaving.push(tag);
     const limits = await limitsFor(this.queue, change.to, leaving, conditions);
     if (limits) for (const tag of news) await tag.run('takeLimits', [moving, ...limits]);
-    const emptier = new ShardEmptier(news, moving, limits !== undefined, this.#give, this.#links);
+    const emptier = new ShardEmptier(news, moving, limits !== undefined, this.#give);
     for (const tag of leaving) await emptier.empty(tag);
 
     const metas = await Promise.all(
@@ -269,8 +268,8 @@ export class Resharding {
         await this.#give(tag, news[0]!, 'adoptShard', [moving, flags, tag.name, since ?? 0, ...sums]);
       }
     };
-    const links = () => this.#links([...leaving, ...news]);
-    const before = links();
+    const shards = [...leaving, ...news];
+    const links = shards.map(({ link }) => link);
     await adopt();
     for (const tag of leaving) {
       if (stays.has(tag.name)) continue;
@@ -280,7 +279,7 @@ export class Resharding {
         await emptier.empty(tag);
       }
     }
-    await againWhileMoved(before, links, adopt);
+    await againWhileMoved(shards, links, adopt);
     this.#moved += emptier.moved;
     await this.#base.mark(changeState(change, '<'), '', [moving]);
   }
@@ -302,12 +301,6 @@ export class Resharding {
     if (this.handover) await this.handover.carry(from.keys, to.keys, give);
     else await give(this.connection);
   };
-
-  readonly #links = (shards: readonly ShardMarks[]): unknown[] =>
-    linksOf(
-      this.connection.commands,
-      shards.map(({ keys }) => keys.due),
-    );
 
   #tags(count: number): ShardMarks[] {
     return Array.from({ length: count }, (_, index) => this.#tag(shardName(this.queue, index, count)));

@@ -51,14 +51,12 @@ export class ShardEmptier {
   /**
    * @param moving the state in which all of these shards are
    * @param hasGroups only what is stored of a job tells where it belongs
-   * @param links where each of these shards is written at this moment
    */
   constructor(
     private readonly news: readonly ShardMarks[],
     private readonly moving: string,
     private readonly hasGroups: boolean,
     private readonly give: Giving,
-    private readonly links: (shards: readonly ShardMarks[]) => unknown[],
   ) {}
 
   async empty(tag: ShardMarks): Promise<void> {
@@ -93,14 +91,14 @@ export class ShardEmptier {
     const give = async () => {
       for (const [to, found] of leaving) await this.give(from, to, kind.in, [this.moving, ...found.flat()]);
     };
-    const links = () => this.links([from, ...leaving.keys()]);
-    const before = links();
+    const shards = [from, ...leaving.keys()];
+    const before = shards.map(({ link }) => link);
     await give();
     if (gone.length === 0) return;
     try {
       await from.run(kind.off, [this.moving, ...gone]);
     } finally {
-      await againWhileMoved(before, links, give);
+      await againWhileMoved(shards, before, give);
     }
     this.moved += gone.length;
   }
@@ -121,12 +119,12 @@ export class ShardEmptier {
  * replica that was waited for. So all is given once more; who has it already ignores that.
  */
 export async function againWhileMoved(
-  before: readonly unknown[],
-  links: () => readonly unknown[],
+  shards: readonly ShardMarks[],
+  links: readonly unknown[],
   give: () => Promise<void>,
 ): Promise<void> {
-  for (let now = links(); now.some((link, n) => link !== before[n]); now = links()) {
-    before = now;
+  while (shards.some(({ link }, n) => link !== links[n])) {
+    links = shards.map(({ link }) => link);
     await give();
   }
 }

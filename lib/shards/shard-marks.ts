@@ -1,6 +1,7 @@
 import type { AnyScriptName } from '../lua/scripts.js';
 import { SCHEDULE_KEY_NAMES, scheduleKeys, ShardKeys } from '../redis/keys.js';
 import type { KeyName, ScheduleKeyName } from '../redis/keys.js';
+import { linkOf } from '../redis/redis.client.js';
 import type { RedisConnection } from '../redis/redis.connection.js';
 import type { ShardState } from '../shards/shard-state.js';
 
@@ -18,6 +19,11 @@ export class ShardMarks {
     readonly name: string,
   ) {
     this.keys = new ShardKeys(prefix, name);
+  }
+
+  /** By what these keys are written at this moment. */
+  get link(): unknown {
+    return linkOf(this.connection.commands, this.keys.due);
   }
 
   /** The same keys over another connection. */
