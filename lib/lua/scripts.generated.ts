@@ -1287,15 +1287,27 @@ wake_for_new_head(head, leader, paused, wokenAt)
 return answer`),
   schedulesIn: joined(PARTS.part5, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.beginMoving, PARTS.countAhead, `local refused = begin_moving(ARGV[1])
 if refused then return refused end
-call('ZCARD', TICKS)
+call('ZCARD', TICKS); call('ZCARD', PENDING)
+local LEAVES = '^[^\\n]*\\n[^\\n]*"leaving":{'
+local COUNTED = LEAVES .. '[^\\n]*"counted":{"missed":(%d+),"overlapped":(%d+)}'
 local fresh, names = 0, { '', 'floor', 'missed', 'overlapped', 'paused', 'since' }
 for i = 2, #ARGV, 9 do
-local id, field = ARGV[i], '{' .. ARGV[i] .. '}'
-if ARGV[i + 1] ~= '' and ARGV[i + 2] ~= '' and call('HEXISTS', SCHEDULES, field) == 0 then
+local id, field, text = ARGV[i], '{' .. ARGV[i] .. '}', ARGV[i + 2]
+local here = call('HGET', SCHEDULES, field)
+local is_left = here and string.find(here, LEAVES) and not string.find(text, LEAVES)
+if ARGV[i + 1] ~= '' and text ~= '' and (not here or is_left) then
+local counted = { string.match(here or '', COUNTED) }
 for n = 1, 6 do
-if ARGV[i + 1 + n] ~= '' then call('HSET', SCHEDULES, names[n] .. field, ARGV[i + 1 + n]) end
+local value = ARGV[i + 1 + n]
+local was = whole(counted[n - 2])
+if was then value = (whole(value) or 0) + math.max(0, (whole(call('HGET', SCHEDULES, names[n] .. field)) or 0) - was) end
+if value ~= '' then call('HSET', SCHEDULES, names[n] .. field, value) end
 end
 count_ahead(field, whole(ARGV[i + 8]) or 0)
+if is_left then
+call('ZREM', TICKS, id)
+call('ZREM', PENDING, id)
+end
 fresh = fresh + 1
 end
 if ARGV[i + 1] ~= '' and call('HEXISTS', SCHEDULES, field) == 1 then call('ZADD', TICKS, 'NX', ARGV[i + 1], id) end

@@ -95,7 +95,7 @@ export interface ScheduleRecord {
 
 const VERSION = 1;
 
-/** Three parts: two lines of JSON, and the content. Scripts compare the whole text and never read it. */
+/** Three parts: two lines of JSON, and the content. Scripts compare the whole text; schedules-in.lua alone looks for `leaving` in it. */
 export function encodeRecord({ definition, state, content }: ScheduleRecord): string {
   return `${VERSION}${JSON.stringify(definition)}\n${JSON.stringify(state)}\n${content}`;
 }

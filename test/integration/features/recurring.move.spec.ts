@@ -463,3 +463,38 @@ describe('A move of a schedule to another shard', () => {
     await eventually(async () => expect(await standing(producer, queue)).toEqual(alive(0)));
   });
 });
+
+describe('A schedule that was left on its way to another shard, when the number of shards changes', () => {
+  /** Brings it into one shard. @returns what is listed of it there, and its jobs by id, behind a call that may change it */
+  async function united(queue: string, change: (producer: DelayQueueProducer) => Promise<unknown>) {
+    const { inspector, close } = await looker([queue]);
+    await inspector.reshard(queue, { to: 1 });
+    await close();
+    const { producer, close: end } = await here.start({ options: { consume: false } });
+    const changed = await change(producer);
+    const { schedules } = await producer.listSchedules(queue);
+    const jobs = await Promise.all(
+      (await here.world.redis.hkeys(here.world.key(queue, 'jobs'))).map((id) => producer.get(queue, id)),
+    );
+    expect(await here.world.problems(queue)).toEqual([]);
+    await end();
+    return { changed, schedules, groups: jobs.map((job) => job?.group) };
+  }
+
+  it('is what it was in the shard where it lives, with all that both have counted', async () => {
+    const { used } = await killedAnywhere();
+    let twofold = 0;
+    for (const queue of used) {
+      if ((await records(queue)).length !== 2) continue;
+      twofold++;
+      await here.world.redis.hset(key(queue, 0, 'schedules'), `missed{${ID}}`, '7', `floor{${ID}}`, '{day}ky');
+      await here.world.redis.hset(key(queue, 1, 'schedules'), `missed{${ID}}`, '1');
+      const { schedules, groups } = await united(queue, async () => undefined);
+      const counts = { made: 1, missed: 8, overlapped: 4 };
+      const group = groupIn(1, SHARDS);
+      expect(schedules).toMatchObject([{ id: ID, group, paused: false, counts, lastJob: '{day}ky' }]);
+      expect(groups).toEqual([group]);
+    }
+    expect(twofold).toBeGreaterThan(0);
+  });
+});
