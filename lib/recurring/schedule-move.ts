@@ -70,6 +70,11 @@ export class ScheduleMove {
       const left = this.#left;
       const here = await this.#read(this.home);
       if (await this.#removed([here])) return AGAIN;
+      if (isLeaving(here)) {
+        // Somebody takes it away since the look above. Or its way has ended here: there is one shard since then.
+        if (!isHandedOver(here)) await this.#revive();
+        return AGAIN;
+      }
       const done = await this.#here.run(here, (...read) => decide(left?.before, ...read), left?.writeBefore);
       if (done === AGAIN || isWhole) return done;
       if (left) {
@@ -95,6 +100,12 @@ export class ScheduleMove {
     return found !== undefined;
   }
 
+  /** Ends its way to another shard, which began here. */
+  async #revive(): Promise<void> {
+    await settleMoves(this.context, 'schedule', this.queue, this.id);
+    this.hasRevived = this.hasChanged = true;
+  }
+
   /** @returns whether it may be written here now */
   async #leaveOthers(): Promise<boolean> {
     const { context, queue, id, home } = this;
@@ -108,8 +119,8 @@ export class ScheduleMove {
     if (leaving && !isOwn) {
       if (isHandedOver(leaving)) return false;
       if (leaving.shard === home || all.some(isLiving)) {
-        await settleMoves(context, 'schedule', queue, id);
-        if (leaving.shard === home) this.hasRevived = this.hasChanged = true;
+        if (leaving.shard === home) await this.#revive();
+        else await settleMoves(context, 'schedule', queue, id);
         return false;
       }
     }

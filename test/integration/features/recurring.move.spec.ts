@@ -497,4 +497,24 @@ describe('A schedule that was left on its way to another shard, when the number 
     }
     expect(twofold).toBeGreaterThan(0);
   });
+
+  it('goes on by the next call, and nobody has paused it', async () => {
+    const { used } = await killedAnywhere();
+    const seen = new Set<string>();
+    for (const queue of used) {
+      const [one, ...others] = await records(queue);
+      if (others.length > 0 || !one!.leaving) continue;
+      // As it was stopped, with its occurrences taken back or not, and as it was handed over.
+      const standsAs = `${(await idsByShard(here.world, queue, SHARDS)).flat().length} ${one!.leaving.until !== undefined}`;
+      if (seen.has(standsAs)) continue;
+      seen.add(standsAs);
+      await later(queue);
+      const { changed, schedules, groups } = await united(queue, (producer) => into(producer, queue, 1));
+      expect(changed).toMatchObject({ outcome: 'replaced', next: expect.any(Date) });
+      const counts = { made: 1, missed: 2, overlapped: 4 };
+      expect(schedules).toMatchObject([{ id: ID, paused: false, counts, lastJob: COUNTED.floor }]);
+      expect(groups).toEqual([groupIn(1, SHARDS)]);
+    }
+    expect(seen.size).toBeGreaterThan(1);
+  });
 });
