@@ -20,7 +20,15 @@ import { readSchedule } from './schedule-search.js';
 import { removeSchedule, withdrawAll } from './schedule-removal.js';
 import { resolveSchedule } from './schedule-options.js';
 import type { CronTimes } from './schedule-options.js';
-import { aheadOf, isSameSchedule, madeBy, rhythmOf, waitingAhead, withoutAhead } from './schedule-record.js';
+import {
+  aheadOf,
+  isSameSchedule,
+  madeBy,
+  rhythmOf,
+  triggeredNear,
+  waitingAhead,
+  withoutAhead,
+} from './schedule-record.js';
 import type { ScheduleRecord, ScheduleState } from './schedule-record.js';
 import { mostAtOnce, MOST_OCCURRENCES, planTick } from './tick-plan.js';
 import type { TickPlan } from './tick-plan.js';
@@ -193,7 +201,8 @@ export class ScheduleCalls {
     const done = await changeSchedule(this.context, 'triggerSchedule', queue, id, async (stored, record, now) => {
       if (!stored) return undefined;
       if (!record) throw unreadable(queue, id);
-      const { paused, last, recent, over = [], triggered = 0 } = record.state;
+      const { paused, last, recent, over = [] } = record.state;
+      const triggered = triggeredNear(record.state, now);
       const taken = new Set([...recent, ...over]);
       const times = await timesOf(rhythmOf(record), 'triggerSchedule').catch(() => undefined);
       // A time of the schedule itself is left to it, made or not: two jobs would have one id. Where this process cannot compute them, as

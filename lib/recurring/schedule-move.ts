@@ -5,7 +5,7 @@ import { madeUntil } from './occurrence-withdrawal.js';
 import { planGivenUp } from './overdue.js';
 import { changeInPlaceOf, unreadable } from './schedule-change.js';
 import { finishRemoval, withdrawAll } from './schedule-removal.js';
-import { asItWas, countsOf, encodeRecord, madeBy, waitingAhead, withoutAhead } from './schedule-record.js';
+import { asItWas, countsOf, encodeRecord, madeBy, madeNear, waitingAhead, withoutAhead } from './schedule-record.js';
 import type { ScheduleRecord } from './schedule-record.js';
 import {
   findElsewhere,
@@ -180,7 +180,7 @@ async function stopping(id: string, record: ScheduleRecord, now: number, givenUp
   const { missed } = await planGivenUp(id, record, now);
   const toCome = waitingAhead(state, now);
   const due = state.recent.filter((at) => !toCome.includes(at));
-  const last = madeBy(state, now);
+  const last = madeNear(state, now);
   const made = state.made + (missed?.count ?? 0);
   const begun = {
     ...withoutAhead({ ...state, made }, now),

@@ -94,6 +94,8 @@ export interface ScheduleRecord {
 }
 
 const VERSION = 1;
+/** Of many that are triggered at one moment, the last have times so much later. A later one was triggered while Redis' clock was ahead. */
+const TRIGGERED_WITHIN_MS = 60_000;
 
 /** Three parts: two lines of JSON, and the content. Scripts compare the whole text; schedules-in.lua alone looks for `leaving` in it. */
 export function encodeRecord({ definition, state, content }: ScheduleRecord): string {
@@ -138,14 +140,23 @@ export function asItWas(record: ScheduleRecord): ScheduleRecord {
   return leaving ? { ...record, state: { ...state, paused: leaving.wasPaused } } : record;
 }
 
-/** No occurrence that is not ahead has a later time. Of many that are triggered at one moment, the last have later times than that. */
+/** No occurrence that is not ahead has a later time. */
 export function madeBy({ triggered = 0 }: ScheduleState, now: number): number {
   return Math.max(now, triggered);
 }
 
+/** The same, but for what was triggered while Redis' clock was ahead: that hides nothing that the schedule itself has made ahead. */
+export function madeNear(state: ScheduleState, now: number): number {
+  return Math.max(now, triggeredNear(state, now));
+}
+
+export function triggeredNear({ triggered = 0 }: ScheduleState, now: number): number {
+  return triggered <= now + TRIGGERED_WITHIN_MS ? triggered : 0;
+}
+
 /** The times that the schedule itself has made ahead. */
 export function aheadOf(state: ScheduleState, now: number): number[] {
-  return state.recent.filter((at) => at > madeBy(state, now));
+  return state.recent.filter((at) => at > madeNear(state, now) && at !== state.triggered);
 }
 
 /** Of these, those that are not known to be over: they wait and have not begun, as far as the record tells. */
@@ -156,9 +167,10 @@ export function waitingAhead(state: ScheduleState, now: number): number[] {
 
 /** As if the occurrences that wait ahead had not been made: they go, and do not count for `limit`. */
 export function withoutAhead(state: ScheduleState, now: number): ScheduleState {
+  const ahead = new Set(aheadOf(state, now));
   return {
     ...state,
-    recent: state.recent.slice(0, state.recent.length - aheadOf(state, now).length),
+    recent: state.recent.filter((at) => !ahead.has(at)),
     made: Math.max(0, state.made - waitingAhead(state, now).length),
   };
 }

@@ -159,6 +159,28 @@ describe('recurring jobs on Redis', () => {
     expect(await after.inspector.counts(queue)).toMatchObject({ schedules: 0, delayed: 12 });
   });
 
+  it('that were triggered while the clock of Redis was ahead hide nothing that is ahead, and stay when the schedule changes', async () => {
+    const queue = 'clock-was-ahead';
+    const jobs = async () => (await here.world.redis.hkeys(here.world.key(queue, 'jobs'))).sort();
+    const { producer } = await here.start({ options: { consume: false } });
+    await producer.schedule(queue, 's', { every: '30m' }, 'old', { limit: 5 });
+    const [old] = await jobs();
+    const { connection } = (producer as any).shards;
+    connection.movedMs = 3_600_000;
+    const triggered = (await producer.triggerSchedule(queue, 's'))!;
+    connection.movedMs = 0;
+    await producer.schedule(queue, 's', { every: '45m' }, 'new', { limit: 5 });
+    const [anew, ...others] = (await jobs()).filter((id) => id !== triggered);
+    expect([anew === old, others]).toEqual([false, []]);
+    expect(await producer.get(queue, triggered)).toMatchObject({ payload: 'old' });
+    expect((await producer.listSchedules(queue)).schedules).toMatchObject([{ counts: { made: 1 } }]);
+    // A trigger by the right clock has the right time.
+    const { at } = parseOccurrenceId((await producer.triggerSchedule(queue, 's'))!)!;
+    expect(at).toBeLessThan(parseOccurrenceId(triggered)!.at - 1_800_000);
+    expect(await producer.unschedule(queue, 's')).toMatchObject({ occurrences: 3 });
+    expect(await jobs()).toEqual([]);
+  });
+
   it('keep a queue from changing its shards as an empty one does, when only the option changes', async () => {
     const queue = 'not-empty';
     const { producer, close } = await here.start({ options: { consume: false } });
