@@ -3290,7 +3290,7 @@ if replied then return replied end
 local entries = {}
 for i = 3, #ARGV, 2 do
 local due, noted = tonumber(ARGV[i + 1]), tonumber(call('ZSCORE', ZONED, ARGV[i]) or nil)
-if noted and noted >= due and noted < due + 1000 then due = noted + 1 end
+if noted and noted >= due and (walk or noted < due + 1000) then due = noted + 1 end
 entries[#entries + 1] = string.format('%.0f', due)
 entries[#entries + 1] = ARGV[i]
 end
@@ -3301,7 +3301,7 @@ if known and version < known then call('HSET', META, 'zoneData', version) end
 if walk and version < string.match(walk, '^%S*') then call('HDEL', META, 'zoneWalk') end
 remember(seq, 'OK')
 return 'OK'`),
-  zoned: joined(LIMITED.part8, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, `local version, from, pass, most = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+  zoned: joined(LIMITED.part8, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.readMeta, PARTS.isBefore, PARTS.placeBehind, `local version, score, after, most = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local refused, known, walk = read_meta(false, 'zoneData', 'zoneWalk')
 if refused then return refused end
 known, walk = known or '', walk or ''
@@ -3313,12 +3313,13 @@ call('HDEL', META, 'zoneWalk')
 end
 return { now, known, walk }
 end
-if from == '-inf' and known < version and walker < version and notes > 0 then
+if score == '-inf' and known < version and walker < version and notes > 0 then
 walk = string.format('%s %.0f', version, now)
 call('HSET', META, 'zoneWalk', walk)
 end
 local out = { now, walker > version and walker or known, walk }
-local found = call('ZRANGE', ZONED, from, '+inf', 'BYSCORE', 'LIMIT', pass, most, 'WITHSCORES')
+local from = score == '-inf' and 0 or place_behind(ZONED, score, after)
+local found = call('ZRANGE', ZONED, from, from + most - 1, 'WITHSCORES')
 for i = 1, #found, 2 do
 local id = found[i]
 out[#out + 1] = id

@@ -17,30 +17,26 @@ const FIELDS = 4;
  * @param giveUp asked before each resend
  */
 export async function adoptZoneData(store: ShardStore, session: Session, giveUp: () => boolean): Promise<void> {
-  let from = '-inf';
+  let [from, after] = ['-inf', ''];
   let ofWalk: string | undefined;
-  // How many of the score `from` were looked at and are still there.
-  let seen = 0;
   for (;;) {
-    const [, known, walk, ...flat] = (await store.call('zoned', [ZONE_DATA, from, seen, PAGE])) as string[];
+    const [, known, walk, ...flat] = (await store.call('zoned', [ZONE_DATA, from, after, PAGE])) as string[];
     if (known! >= ZONE_DATA) return;
     ofWalk ??= walk;
     let changed: string | undefined;
     for (let at = 0; at < flat.length; at += FIELDS) {
       const [id, score, due, text] = flat.slice(at, at + FIELDS) as [string, string, string, string];
       if (giveUp()) return;
-      if (score !== from) [from, seen] = [score, 0];
       const args = due !== '' && text !== '' ? changeOf(id, Number(due), text) : undefined;
       const answer = args && (await session.call({ script: 'rezone', args, sequenceAt: 0, giveUp }));
       // Somebody else has changed it since it was read, perhaps to what older data say.
       if (answer === 'c') changed ??= score;
-      const isMoved = String(answer).startsWith('s');
-      if (!isMoved) seen++;
+      [from, after] = [score, id];
     }
-    if (changed !== undefined) [from, seen] = [changed, 0];
+    if (changed !== undefined) [from, after] = [changed, ''];
     else if (flat.length < PAGE * FIELDS) break;
   }
-  await store.call('zoned', [ZONE_DATA, '-inf', 0, 0, ofWalk ?? '']);
+  await store.call('zoned', [ZONE_DATA, '-inf', '', 0, ofWalk ?? '']);
 }
 
 /** @returns the arguments of the script that moves the job; undefined when it stays */

@@ -130,7 +130,7 @@ export class Busy {
     beginOccurrence: () =>
       this.shard.run('beginOccurrence', this.session.key, ['daily', 'running', this.#claims['running']!, 'm', 1]),
     zone: () => this.session.call('zone', [0, '2020a', 'delayed', 9e12]),
-    zoned: () => this.shard.run('zoned', this.session.key, ['2026a', 0, 0, 0, '']),
+    zoned: () => this.shard.run('zoned', this.session.key, ['2026a', 0, '', 0, '']),
     unzone: () => this.shard.run('unzone', this.session.key, [20, '-inf', '', '{daily}gone', 9e12]),
     rezone: () => this.session.call('rezone', [0, '{daily}old', '1-\n1', HOUR * 1e6, HOUR * 1e6 + 1, '\n1', '']),
     schedulesOut: () => this.shard.run('schedulesOut', this.session.key, ['', 1_000_000, 'daily']),

@@ -17,8 +17,9 @@ if replied then return replied end
 local entries = {}
 for i = 3, #ARGV, 2 do
   local due, noted = tonumber(ARGV[i + 1]), tonumber(call('ZSCORE', ZONED, ARGV[i]) or nil)
-  -- Another score than before: who has seen this note without a job must not take it for the same one (unzone.lua).
-  if noted and noted >= due and noted < due + 1000 then due = noted + 1 end
+  -- Another score than before: who has seen this note without a job must not take it for the same one (unzone.lua). And none goes back
+  -- past who looks at them just now (zoned.lua): its job may be stored already, at an older moment.
+  if noted and noted >= due and (walk or noted < due + 1000) then due = noted + 1 end
   entries[#entries + 1] = string.format('%.0f', due)
   entries[#entries + 1] = ARGV[i]
 end

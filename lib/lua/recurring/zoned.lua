@@ -1,7 +1,7 @@
 -- Tells jobs at a local time, for a process with newer zone data; and notes that one has looked at all of them.
 -- KEYS  the shard's fixed list, and the keys of schedules
--- ARGV  1 version of the caller's zone data   2 only ids that are not due before (ms), -inf for the first ones   3 how many of those to
---       pass over   4 most (0..200); 0 notes the version instead   5 of the last call: the walk that the first one told
+-- ARGV  1 version of the caller's zone data   2 it begins behind this score, -inf for the first one   3 and behind this id of that
+--       score   4 most (0..200); 0 notes the version instead   5 of the last call: the walk that the first one told
 -- Reply now, version that was noted, or with which somebody looks at them who has newer ones, or ''; the walk: while it stands in `meta`
 --       nobody with older zone data has noted a job since it began; then per job: its id, its score, when it is due or '', its envelope or ''
 -- Cost  O(n + log n) for n <= 200, plus the length of their payloads. Jobs that do not wait are left out
@@ -9,8 +9,9 @@
 --#include schedule-keys
 --#include clock
 --#include layout
+--#include behind
 
-local version, from, pass, most = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local version, score, after, most = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local refused, known, walk = read_meta(false, 'zoneData', 'zoneWalk')
 if refused then return refused end
 known, walk = known or '', walk or ''
@@ -22,12 +23,13 @@ if most == 0 then
   end
   return { now, known, walk }
 end
-if from == '-inf' and known < version and walker < version and notes > 0 then
+if score == '-inf' and known < version and walker < version and notes > 0 then
   walk = string.format('%s %.0f', version, now)
   call('HSET', META, 'zoneWalk', walk)
 end
 local out = { now, walker > version and walker or known, walk }
-local found = call('ZRANGE', ZONED, from, '+inf', 'BYSCORE', 'LIMIT', pass, most, 'WITHSCORES')
+local from = score == '-inf' and 0 or place_behind(ZONED, score, after)
+local found = call('ZRANGE', ZONED, from, from + most - 1, 'WITHSCORES')
 for i = 1, #found, 2 do
   local id = found[i]
   out[#out + 1] = id

@@ -4,6 +4,7 @@ import { DelayQueueRunner } from '../../../lib/worker/delay-queue.runner.js';
 import { GoneNotes, SWEEP_EVERY_MS } from '../../../lib/recurring/gone-notes.js';
 import { adoptZoneData } from '../../../lib/recurring/rezoning.js';
 import { noteZones } from '../../../lib/recurring/zone-notes.js';
+import type { DelayQueueProducer } from '../../../lib/producer/delay-queue.producer.js';
 import { EnqueueBatcher } from '../../../lib/producer/enqueue-batcher.js';
 import type { Session } from '../../../lib/redis/session.js';
 import { scheduleKeys, ShardKeys } from '../../../lib/redis/keys.js';
@@ -14,6 +15,8 @@ import { inAWorld } from '../../helpers/in-a-world.js';
 const here = inAWorld();
 const HOUR = 3_600_000;
 const BERLIN = { local: '2087-07-01T09:00', timeZone: 'Europe/Berlin' };
+/** An hour after it. */
+const LONDON = { ...BERLIN, timeZone: 'Europe/London' };
 
 const BERLIN_AT = Date.parse('2087-07-01T07:00:00Z');
 const notesOf = (queue: string) => scheduleKeys(new ShardKeys(here.world.prefix, queue).fixed)[2]!;
@@ -92,17 +95,25 @@ describe('a job at a local time', () => {
 describe('while a process looks at all jobs with newer zone data', () => {
   const meta = (queue: string) => here.world.redis.hgetall(here.world.key(queue, 'meta'));
   /** Jobs an hour too late, and what happens when the first page of them has been read. */
-  const look = async (queue: string, meanwhile: (session: Session) => Promise<unknown>) => {
+  const look = async (
+    queue: string,
+    meanwhile: (session: Session, producer: DelayQueueProducer) => Promise<unknown>,
+    { ids = ['a', 'b'], right = [] as string[] } = {},
+  ) => {
     const { app, producer } = await here.start({ options: { consume: false } });
-    for (const id of ['a', 'b']) await producer.enqueue(queue, null, { id, at: BERLIN });
-    for (const id of ['a', 'b']) await asOlderZoneData(queue, id, BERLIN_AT);
+    const jobs = [...ids.map((id) => ({ id, at: BERLIN })), ...right.map((id) => ({ id, at: LONDON }))];
+    await producer.enqueueMany(
+      queue,
+      jobs.map((job) => ({ ...job, payload: null })),
+    );
+    for (const id of ids) await asOlderZoneData(queue, id, BERLIN_AT);
     await here.world.redis.hset(here.world.key(queue, 'meta'), 'zoneData', '2000a');
     const [store] = app.get(DelayQueueRunner, { strict: false }).shards.stores(queue);
     const [session, other] = [store!.session(), store!.session()];
     const read = jest.spyOn(store!, 'call').mockImplementation(async (...args) => {
       read.mockRestore();
       const page = await store!.call(...args);
-      await meanwhile(other);
+      await meanwhile(other, producer);
       return page;
     });
     await adoptZoneData(store!, session, () => false);
@@ -120,6 +131,22 @@ describe('while a process looks at all jobs with newer zone data', () => {
     await again();
     expect(await meta(queue)).toMatchObject({ zoneData: process.versions['tz'] });
     expect(await meta(queue)).not.toHaveProperty('zoneWalk');
+  });
+
+  it.each([
+    { which: 'one that is right', again: { id: 'a-000', at: LONDON } },
+    { which: 'one that is not', again: { id: 'b-00', at: BERLIN } },
+  ])('those of one moment are all reached, also when $which is enqueued again', async ({ which, again }) => {
+    const queue = which.replaceAll(' ', '-');
+    const right = Array.from({ length: 200 }, (_, n) => `a-${String(n).padStart(3, '0')}`);
+    const ids = Array.from({ length: 20 }, (_, n) => `b-${String(n).padStart(2, '0')}`);
+    const enqueue = (_: Session, producer: DelayQueueProducer) => producer.enqueue(queue, null, again);
+    const { due } = await look(queue, enqueue, { ids, right });
+    expect(await due()).toEqual({
+      ...Object.fromEntries(ids.map((id) => [id, BERLIN_AT])),
+      ...Object.fromEntries(right.map((id) => [id, BERLIN_AT + HOUR])),
+    });
+    expect(await meta(queue)).toMatchObject({ zoneData: process.versions['tz'] });
   });
 
   it('one with still newer ones is not contradicted', async () => {
