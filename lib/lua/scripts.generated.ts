@@ -134,6 +134,23 @@ call('ZREM', QUARANTINE, id)
 erase_unfinished(id)
 return 'c ' .. state
 end`,
+  timeAt: `local function time_at(text, at)
+local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
+if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
+return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
+end`,
+  hasBegun: `local function has_begun(id, due)
+local text = call('HGET', ATTEMPTS, id)
+if not text then return false end
+local charged, losses, snoozes = read_record(text)
+local by = due - (due_of(call('HGET', JOBS, id) or '') or due)
+return charged + losses + snoozes > 0 or (by > 0 and by <= INTERRUPTED_MS)
+end`,
+  isUnbegun: `local function is_unbegun(id)
+local due = tonumber(call('ZSCORE', DUE, id) or nil)
+if not due or has_begun(id, due) then return false end
+return call('HEXISTS', ATTEMPTS, id) == 0 or call('HGET', SCHEDULES, 'floor' .. (made_by(id) or '')) ~= id
+end`,
   isBefore: `local function is_before(one, other)
 for i = 1, math.min(#one, #other) do
 local a, b = string.byte(one, i), string.byte(other, i)
@@ -205,11 +222,6 @@ ms = (ms - c) / 79
 local b = ms % 79
 return string.char((ms - b) / 79 + 44, b + 44, c + 44, d + 44, e + 44, f + 44, g + 44)
 end`,
-  timeAt: `local function time_at(text, at)
-local a, b, c, d, e, f, g = string.byte(text, at, at + 6)
-if not g or math.min(a, b, c, d, e, f, g) < 44 or math.max(a, b, c, d, e, f, g) > 122 then return nil end
-return ((((((a - 44) * 79 + b - 44) * 79 + c - 44) * 79 + d - 44) * 79 + e - 44) * 79 + f - 44) * 79 + g - 44
-end`,
   versionOf: `local function version_of(content)
 if string.byte(content) == 50 then return '2', string.sub(content, 2) end
 return '1', content
@@ -277,18 +289,6 @@ end`,
   isOvertaken: `local function is_overtaken(place, set)
 place, set = whole(place), whole(set)
 return place ~= nil and set ~= nil and place < set
-end`,
-  hasBegun: `local function has_begun(id, due)
-local text = call('HGET', ATTEMPTS, id)
-if not text then return false end
-local charged, losses, snoozes = read_record(text)
-local by = due - (due_of(call('HGET', JOBS, id) or '') or due)
-return charged + losses + snoozes > 0 or (by > 0 and by <= INTERRUPTED_MS)
-end`,
-  isUnbegun: `local function is_unbegun(id)
-local due = tonumber(call('ZSCORE', DUE, id) or nil)
-if not due or has_begun(id, due) then return false end
-return call('HEXISTS', ATTEMPTS, id) == 0 or call('HGET', SCHEDULES, 'floor' .. (made_by(id) or '')) ~= id
 end`,
   wakeForNewHead: `local function wake_for_new_head(before, leader, paused, wokenAt)
 local after = head_of_due()
@@ -449,16 +449,31 @@ end
 local answer = table.concat(answers, ' ')
 remember(seq, answer)
 return answer`),
-  cancelOccurrences: joined(PARTS.part, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.isBefore, PARTS.placeBehind, `local seq, schedule, most = sequence(ARGV[1]), ARGV[2], tonumber(ARGV[3])
+  cancelOccurrences: joined(PARTS.part3, PARTS.madeBy, `local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 2`, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.timeAt, `local enqueued
+local function due_of(envelope)
+return time_at(envelope, 10)
+end`, PARTS.readRecord, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
+call('HDEL', ATTEMPTS, ...)
+call('HDEL', ERRORS, ...)
+end
+local function erase(...)
+forget_attempts(...)
+call('HDEL', JOBS, ...)
+end`, PARTS.eraseUnfinished, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }`, PARTS.cancelOne, `local INTERRUPTED_MS = 20`, PARTS.hasBegun, PARTS.isUnbegun, PARTS.isBefore, PARTS.placeBehind, `local seq, schedule, most, waiting = sequence(ARGV[1]), ARGV[2], tonumber(ARGV[3]), ARGV[6] == '1'
 local replied = begin(seq, false)
 if replied then return replied end
-call('HLEN', FOLLOWUPS)
-local from = place_behind(RUNNING, ARGV[4], ARGV[5])
-local page = call('ZRANGE', RUNNING, from, from + most - 1, 'WITHSCORES')
+call('ZCARD', RUNNING); call('ZCARD', QUARANTINE); call('ZCARD', DEAD); call('HLEN', FOLLOWUPS); call('HLEN', SCHEDULES)
+call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
+local index = waiting and DUE or RUNNING
+local from = place_behind(index, ARGV[4], ARGV[5])
+local page = call('ZRANGE', index, from, from + most - 1, 'WITHSCORES')
 local prefix, count = '{' .. schedule .. '}', 0
 for i = 1, #page, 2 do
-if string.sub(page[i], 1, #prefix) == prefix then
-call('HSET', FOLLOWUPS, page[i], '!')
+local id = page[i]
+if string.sub(id, 1, #prefix) == prefix and not (waiting and is_unbegun(id)) then
+if waiting then cancel_one(id, false) else call('HSET', FOLLOWUPS, id, '!') end
 count = count + 1
 end
 end

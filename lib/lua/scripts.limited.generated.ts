@@ -402,22 +402,55 @@ local answer = table.concat(answers, ' ')
 remember(seq, answer)
 wake_for_room(head)
 return answer`),
-  cancelOccurrences: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.isBefore, PARTS.placeBehind, `local seq, schedule, most = sequence(ARGV[1]), ARGV[2], tonumber(ARGV[3])
+  cancelOccurrences: joined(LIMITED.part7, PARTS.madeBy, `local TIME = call('TIME')
+local now = TIME[1] * 1000 + math.floor(TIME[2] / 1000)
+local LAYOUT = 2`, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, PARTS.timeAt, `local enqueued
+local function due_of(envelope)
+return time_at(envelope, 10)
+end
+local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
+local function exact(n)
+return string.format('%.0f', n)
+end
+local function base_of(place)
+return exact(place - place % 16 + 9)
+end
+local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.free, LIMITED.checkGroups, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
+return (tonumber(score) or 0) >= now + 415000
+end
+local function is_fresh(score)
+return tonumber(score) % 1 == 0 or is_long(score)
+end`, PARTS.wake, `local function head_of_due()
+return moment()
+end`, PARTS.mustWake, PARTS.wakeForNewHead, LIMITED.wakeForRoom, PARTS.readRecord, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
+call('HDEL', ATTEMPTS, ...)
+call('HDEL', ERRORS, ...)
+end
+local function erase(...)
+forget_attempts(...)
+call('HDEL', JOBS, ...)
+end`, PARTS.eraseUnfinished, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }`, LIMITED.cancelOne2, `local INTERRUPTED_MS = 20`, PARTS.hasBegun, PARTS.isUnbegun, PARTS.isBefore, PARTS.placeBehind, `local seq, schedule, most, waiting = sequence(ARGV[1]), ARGV[2], tonumber(ARGV[3]), ARGV[6] == '1'
 local replied = begin(seq, false)
 if replied then return replied end
-call('HLEN', FOLLOWUPS)
-local from = place_behind(RUNNING, ARGV[4], ARGV[5])
-local page = call('ZRANGE', RUNNING, from, from + most - 1, 'WITHSCORES')
+check_groups()
+local head = moment()
+call('ZCARD', RUNNING); call('ZCARD', QUARANTINE); call('ZCARD', DEAD); call('HLEN', FOLLOWUPS); call('HLEN', SCHEDULES)
+call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
+local index = waiting and DUE or RUNNING
+local from = place_behind(index, ARGV[4], ARGV[5])
+local page = call('ZRANGE', index, from, from + most - 1, 'WITHSCORES')
 local prefix, count = '{' .. schedule .. '}', 0
 for i = 1, #page, 2 do
-if string.sub(page[i], 1, #prefix) == prefix then
-call('HSET', FOLLOWUPS, page[i], '!')
+local id = page[i]
+if string.sub(id, 1, #prefix) == prefix and not (waiting and is_unbegun(id)) then
+if waiting then cancel_one(id, false) else call('HSET', FOLLOWUPS, id, '!') end
 count = count + 1
 end
 end
 local answer = string.format('%d', count)
 if #page == 2 * most then answer = answer .. ' ' .. page[#page] .. ' ' .. page[#page - 1] end
 remember(seq, answer)
+wake_for_room(head)
 return answer`),
   cancel: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, LIMITED.refusal2, PARTS.digits, `local enqueued
 local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15

@@ -67,14 +67,14 @@ export async function withdrawOccurrences(
   });
 }
 
-/** Cancels the runs of a schedule's occurrences. @returns how many */
-export async function cancelOccurrences(calls: EnqueueBatcher, id: string, call: string): Promise<number> {
-  let count = 0;
-  let cursor: Cursor | undefined = FIRST_PAGE;
-  while (cursor) {
-    const page = parsePage(await calls.run('cancelOccurrences', id, [id, PAGE, ...cursor], { call }));
-    count += Number(page.found);
-    cursor = page.cursor;
+/** Cancels the runs of a schedule's occurrences, also those that wait to run again. */
+export async function cancelOccurrences(calls: EnqueueBatcher, id: string, call: string): Promise<void> {
+  // What runs is looked at once more, for what has been claimed meanwhile.
+  for (const waiting of [0, 1, 0]) {
+    let cursor: Cursor | undefined = FIRST_PAGE;
+    while (cursor) {
+      const answer: string = await calls.run('cancelOccurrences', id, [id, PAGE, ...cursor, waiting], { call });
+      cursor = parsePage(answer).cursor;
+    }
   }
-  return count;
 }

@@ -126,7 +126,7 @@ export class Busy {
         'running',
       ]),
     purgeWaiting: () => this.session.call('purgeWaiting', [0, 20, 20, '-inf', '', 0]),
-    cancelOccurrences: () => this.session.call('cancelOccurrences', [0, 'daily', 20, '-inf', '']),
+    cancelOccurrences: () => this.session.call('cancelOccurrences', [0, 'daily', 20, '-inf', '', 1]),
     beginOccurrence: () =>
       this.shard.run('beginOccurrence', this.session.key, ['daily', 'running', this.#claims['running']!, 'm', 1]),
     zone: () => this.session.call('zone', [0, '2020a', 'delayed', 9e12]),

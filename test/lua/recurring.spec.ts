@@ -248,20 +248,37 @@ describe('no occurrences are made', () => {
 });
 
 describe('when a schedule goes', () => {
-  it('an occurrence that runs goes on, unless it is cancelled; one that retries goes on; the others go', async () => {
+  /** The first occurrence runs, the second one waits for its retry. */
+  const begun = async (id: string) => {
     const { producer, queue } = shard;
-    await producer.schedule(queue, 's', { every: '10s' }, 1);
-    const ids = (await occurrences()).sort();
+    await producer.schedule(queue, id, { every: '10s' }, 1);
+    const ids = (await occurrences()).filter((one) => one.startsWith(`{${id}}`)).sort();
     const peer = shard.peer();
-    for (const id of ids.slice(0, 2)) await here.world.makeDue(queue, id, 1_000);
+    for (const one of ids.slice(0, 2)) await here.world.makeDue(queue, one, 1_000);
     const claim = await peer.take(ids[0]!);
     await peer.settle(await peer.take(ids[1]!), ids[1]!, { verb: 'retry', delayMs: HOUR, error: '{}' });
-    expect(await producer.unschedule(queue, 's', { running: true })).toMatchObject({ occurrences: ids.length - 2 });
+    const retry = () => peer.settle(claim, ids[0]!, { verb: 'retry', delayMs: 0, error: '{}' });
+    return { ids, retry };
+  };
+
+  it('an occurrence that runs goes on, and one that retries; the others go', async () => {
+    const { ids, retry } = await begun('s');
+    expect(await shard.producer.unschedule(shard.queue, 's')).toMatchObject({ occurrences: ids.length - 2 });
     expect((await occurrences()).sort()).toEqual(ids.slice(0, 2));
-    expect(await shard.see(ids[0]!)).toMatchObject({ state: 'running', followup: 'cancelled' });
-    await peer.settle(claim, ids[0]!, { verb: 'retry', delayMs: 0, error: '{}' });
-    expect(await shard.see(ids[0]!)).toEqual({ state: 'none' });
+    await retry();
+    expect((await occurrences()).sort()).toEqual(ids.slice(0, 2));
     expect(await here.world.redis.exists(schedulesKey, ticksKey)).toBe(0);
+  });
+
+  it('with `running` an occurrence that runs or retries is cancelled, and none of another schedule', async () => {
+    const { ids, retry } = await begun('s');
+    const other = await begun('s2');
+    const answer = await shard.producer.unschedule(shard.queue, 's', { running: true });
+    expect(answer).toMatchObject({ occurrences: ids.length - 2 });
+    expect((await occurrences()).sort()).toEqual([ids[0]!, ...other.ids].sort());
+    expect(await shard.see(ids[0]!)).toMatchObject({ state: 'running', followup: 'cancelled' });
+    await retry();
+    expect((await occurrences()).sort()).toEqual(other.ids);
   });
 });
 
