@@ -3271,8 +3271,18 @@ local function is_later(one, other)
 if #one ~= #other then return #one > #other end
 return one > other
 end
-local ids = {}
-for i = named, #ARGV do ids[#ids + 1] = ARGV[i] end
+local ids, read = {}, {}
+for i = named, #ARGV do
+local into = tonumber(ARGV[i]) and read or ids
+into[#into + 1] = ARGV[i]
+end
+for i, at in ipairs(read) do wanted[ARGV[2 + 4 * i]].read = tonumber(at) end
+local function is_newer(id)
+local of, due = wanted[parsed(id)], tonumber(call('ZSCORE', DUE, id) or nil)
+if not of or not of.read or not due or due < of.read then return false end
+local made = time_at(call('HGET', JOBS, id) or '', 3)
+return made and made > of.read and made <= now
+end
 local page, goes_on = {}, false
 if most > 0 then
 local from = place_behind(DUE, ARGV[3], ARGV[4])
@@ -3289,7 +3299,11 @@ local schedule, at = parsed(page[i])
 local of = schedule and wanted[schedule]
 if of and due <= of.due_by and not is_later(at, of.latest) then ids[#ids + 1] = page[i] end
 end
-local _, found = withdraw(ids)
+local older = {}
+for _, id in ipairs(ids) do
+if not is_newer(id) then older[#older + 1] = id end
+end
+local _, found = withdraw(older)
 for id in pairs(found) do
 local schedule, at = parsed(id)
 local of = wanted[schedule]

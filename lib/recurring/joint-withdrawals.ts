@@ -17,6 +17,7 @@ export interface OneWithdrawal {
   readonly dueBy: number;
   readonly wasDue: string;
   readonly named: readonly string[];
+  readonly readAt: number;
   /** Called for each part that was counted as missed, also when a later one fails. */
   readonly counted: (part: Stretch) => void;
 }
@@ -77,12 +78,13 @@ export class JointWithdrawals {
   async #look(together: readonly Waiting[]): Promise<Failure | undefined> {
     const wanted = together.flatMap(({ schedule, latest, dueBy, wasDue }) => [schedule, latest, dueBy, wasDue]);
     const named = together.flatMap((one) => one.named);
+    const readAt = together.map((one) => one.readAt);
     let cursor: Cursor | undefined = FIRST_PAGE;
     while (cursor) {
       const ids = named.splice(0, MOST_NAMED);
       // What is named goes first, the last part of it with the first page.
       const most = named.length > 0 ? 0 : this.page;
-      const args = [most, ...cursor, together.length, ...wanted, ...ids];
+      const args = [most, ...cursor, together.length, ...wanted, ...ids, ...readAt];
       const answer = await this.batcher.ask('withdrawOccurrences', args, { call: this.call });
       if (typeof answer === 'function') return answer;
       const page = parsePage(answer);

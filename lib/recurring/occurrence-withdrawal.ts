@@ -21,17 +21,19 @@ export interface Withdrawn {
   readonly wasDue: number;
   /** Times of some that go wherever they wait. */
   readonly named: readonly number[];
+  /** When the schedule was read. What was made since stays: the schedule may have been removed and made again, with the same ids. */
+  readonly readAt: number;
 }
 
 /** What was made until then: what has been due since, and what the record names. */
-export function madeUntil(until: number, { definition, state }: ScheduleRecord): Withdrawn {
+export function madeUntil(until: number, { definition, state }: ScheduleRecord, readAt: number): Withdrawn {
   const dueBy = until + Math.max(definition.jitterMs, PUT_OFF_MS);
-  return { latest: until, dueBy, wasDue: until, named: state.recent };
+  return { latest: until, dueBy, wasDue: until, named: state.recent, readAt };
 }
 
 /** Of a schedule whose record cannot be read, everything. */
 export function allMade(now: number): Withdrawn {
-  return { latest: 8.64e15, dueBy: 8.64e15, wasDue: now, named: [] };
+  return { latest: 8.64e15, dueBy: 8.64e15, wasDue: now, named: [], readAt: now };
 }
 
 /** One for each way to a shard, and for each call, as errors name it. */
@@ -48,7 +50,7 @@ const joint = new WeakMap<EnqueueBatcher, Map<string, JointWithdrawals>>();
 export async function withdrawOccurrences(
   calls: EnqueueBatcher,
   id: string,
-  { latest, dueBy, wasDue, named }: Withdrawn,
+  { latest, dueBy, wasDue, named, readAt }: Withdrawn,
   movedMs: number,
   call: string,
   givenUp: GivenUp,
@@ -63,6 +65,7 @@ export async function withdrawOccurrences(
     dueBy: dueBy - movedMs,
     wasDue: wasDue.toString(36),
     named: named.map((at) => occurrenceId(id, at)),
+    readAt: readAt - movedMs,
     counted: (part) => givenUp.add(part),
   });
 }

@@ -143,7 +143,8 @@ export class ScheduleMove {
       if (stopped === AGAIN || !stopped) return false;
       isLeft = true;
       givenUp.addTimes(stopped.gone);
-      const withdrawn = madeUntil(madeBy(stopped.record.state, stopped.now), stopped.record);
+      const { record, now } = stopped;
+      const withdrawn = madeUntil(madeBy(record.state, now), record, now);
       await withdrawAll(context, 'schedule', queue, id, found.shard, withdrawn, givenUp);
       return true;
     } finally {

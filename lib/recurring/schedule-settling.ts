@@ -73,7 +73,7 @@ async function removeRest(
 ): Promise<void> {
   const givenUp = new GivenUp();
   try {
-    const withdrawn = madeUntil(madeBy(left.record.state, now), left.record);
+    const withdrawn = madeUntil(madeBy(left.record.state, now), left.record, now);
     await withdrawAll(context, call, queue, id, left.shard, withdrawn, givenUp);
   } finally {
     givenUp.report(context, queue, id);

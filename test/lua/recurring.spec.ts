@@ -412,6 +412,82 @@ describe('of a schedule that made more occurrences than its record names', () =>
     expect((await stored()).filter((id) => id.startsWith('{s}'))).toEqual(made);
   });
 
+  /** Another process does something between the read of a call and its look through what is due. */
+  async function beforeItsLook(
+    act: (by: DelayQueueProducer) => Promise<unknown>,
+    call: () => Promise<unknown>,
+    isOver = () => false,
+  ): Promise<void> {
+    const ask = Reflect.get(EnqueueBatcher.prototype, 'ask') as EnqueueBatcher['ask'];
+    const options = resolveModuleOptions({ connection: here.world.connection, prefix: here.world.prefix }, 'default');
+    const context = new InstanceContext(shard.connection, options, () => undefined);
+    let isActing = false;
+    const spy = jest.spyOn(EnqueueBatcher.prototype, 'ask').mockImplementation(async function (
+      this: EnqueueBatcher,
+      ...args
+    ) {
+      if (args[0] === 'withdrawOccurrences' && !isActing) {
+        isActing = true;
+        const read = await shard.now();
+        await eventually(async () => expect(await shard.now()).toBeGreaterThan(read));
+        await act(new DelayQueueProducer(context));
+      } else if (isOver() && args[0] === 'unschedule') return () => new UnavailableError('broken off');
+      return ask.apply(this, args);
+    });
+    try {
+      await call();
+    } finally {
+      spy.mockRestore();
+      await context.close(0);
+    }
+  }
+
+  it('what is made anew under its name stays, though a removal that was begun before takes back what it has read', async () => {
+    const { producer, queue } = shard;
+    const make = (by = producer) => by.schedule(queue, 's', { cron: '0 0 1 1 *' }, 1);
+    await make();
+    const made = await stored();
+    let isMade = false;
+    const removed = beforeItsLook(
+      async (by) => {
+        expect(await make(by)).toMatchObject({ outcome: 'created' });
+        expect(await stored()).toEqual(made);
+        isMade = true;
+      },
+      () => producer.unschedule(queue, 's'),
+      () => isMade,
+    );
+    await expect(removed).rejects.toThrow('broken off');
+    expect(await make()).toMatchObject({ outcome: 'kept', next: expect.any(Date) });
+    expect(await stored()).toEqual(made);
+    expect(await producer.unschedule(queue, 's')).toMatchObject({ occurrences: made.length });
+  });
+
+  it('a backfill of it stays when it is paused by a call that has not taken back all yet', async () => {
+    const { producer, queue } = shard;
+    await producer.schedule(queue, 's', { cron: '0 * * * *' }, 1);
+    const now = await shard.now();
+    let count: number | undefined;
+    await beforeItsLook(
+      async (by) => (count = await by.backfillSchedule(queue, 's', { from: now - 10 * HOUR, to: now })),
+      () => producer.pauseSchedule(queue, 's'),
+    );
+    expect(count).toBeGreaterThanOrEqual(10);
+    expect(await stored()).toHaveLength(count!);
+  });
+
+  it('what was made by a clock that was set back goes with it', async () => {
+    const { producer, queue } = shard;
+    await producer.schedule(queue, 's', { every: '1h' }, 1);
+    const jobs = Object.entries(await here.world.redis.hgetall(shard.key('jobs')));
+    // Enqueued when they are due.
+    for (const [id, job] of jobs) {
+      await here.world.redis.hset(shard.key('jobs'), id, job.slice(0, 2) + job.slice(9, 16) + job.slice(9));
+    }
+    expect(await producer.unschedule(queue, 's')).toMatchObject({ occurrences: jobs.length });
+    expect(await stored()).toEqual([]);
+  });
+
   it('unschedule() cancels all that run, when asked to', async () => {
     await manyMade();
     const peer = shard.peer();

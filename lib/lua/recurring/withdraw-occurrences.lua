@@ -4,7 +4,8 @@
 -- ARGV  1 session sequence number   2 how many jobs the page has (0..1000); 0: there is only what is named   3 it begins behind this due
 --       time, -inf for the first one   4 and behind this id of that time   5 how many schedules (1..200)   then per schedule: its id, of
 --       the page none that was made for a later time (in base 36), nor that is due later (ms), and until which time (in base 36) those that
---       it was made for were due: what goes of them counts as missed   then the ids that are named, at most 500
+--       it was made for were due: what goes of them counts as missed   then the ids that are named, at most 500   then per schedule when
+--       its record was read (ms), so that what was enqueued since stays; older processes do not say that
 -- Reply text: per schedule how many it took back and how many of them it counted, of those the first time and the last one, with a `:`
 --       between these and a comma between schedules; unless this was the last page also the due time and the id behind which the next one
 --       begins
@@ -53,8 +54,22 @@ local function is_later(one, other)
   return one > other
 end
 
-local ids = {}
-for i = named, #ARGV do ids[#ids + 1] = ARGV[i] end
+local ids, read = {}, {}
+for i = named, #ARGV do
+  local into = tonumber(ARGV[i]) and read or ids
+  into[#into + 1] = ARGV[i]
+end
+for i, at in ipairs(read) do wanted[ARGV[2 + 4 * i]].read = tonumber(at) end
+
+-- Of a schedule that was removed meanwhile and made again, which has the same ids, or asked for since: nothing due before was. What is
+-- enqueued at a time to come is as old as it was, by a clock that was set back.
+local function is_newer(id)
+  local of, due = wanted[parsed(id)], tonumber(call('ZSCORE', DUE, id) or nil)
+  if not of or not of.read or not due or due < of.read then return false end
+  local made = time_at(call('HGET', JOBS, id) or '', 3)
+  return made and made > of.read and made <= now
+end
+
 local page, goes_on = {}, false
 if most > 0 then
   local from = place_behind(DUE, ARGV[3], ARGV[4])
@@ -71,7 +86,11 @@ for i = 1, #page, 2 do
   local of = schedule and wanted[schedule]
   if of and due <= of.due_by and not is_later(at, of.latest) then ids[#ids + 1] = page[i] end
 end
-local _, found = withdraw(ids)
+local older = {}
+for _, id in ipairs(ids) do
+  if not is_newer(id) then older[#older + 1] = id end
+end
+local _, found = withdraw(older)
 for id in pairs(found) do
   local schedule, at = parsed(id)
   local of = wanted[schedule]
