@@ -151,7 +151,10 @@ export class ScheduleModel {
     this.#giveUp(schedule, waiting);
     this.schedules.delete(id);
     for (const job of waiting) this.#takeBack(job);
-    if (running) for (const job of this.#ofSchedule(id)) if (job.state === 'running') job.isCancelled = true;
+    for (const job of running ? this.#ofSchedule(id) : []) {
+      if (job.state === 'running') job.isCancelled = true;
+      if (job.state === 'waiting') this.cancel(job.id);
+    }
     for (const job of this.#ofSchedule(id)) job.isLeft = true;
     for (const set of [this.#made, this.#backfilled])
       for (const made of set) if (made.startsWith(`{${id}}`)) set.delete(made);
