@@ -52,14 +52,8 @@ export class Handover {
    * @throws UnavailableError when it was not enough in time; errors of the connection, also when that has changed meanwhile
    */
   async carry(from: ShardKeys, to: ShardKeys, give: (over: RedisConnection) => Promise<unknown>): Promise<void> {
-    const { commands } = this.connection;
-    const node = nodeOf(commands, to.due);
     const demand = await this.demand(from, to);
-    if (!demand) {
-      await give(this.connection);
-      // Where the slot has gone to another node meanwhile, that one may fail apart from the one that lets go.
-      return node === nodeOf(commands, to.due) ? undefined : this.carry(from, to, give);
-    }
+    if (!demand) return void (await give(this.connection));
     const reached = await this.durable.write(to, demand, give);
     const shortfall = this.shortfall(demand, reached);
     if (shortfall !== undefined)

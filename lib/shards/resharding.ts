@@ -6,7 +6,7 @@ import { baseState, changeState, parseChange, shardTaken, storedCount, WHILE_EMP
 import type { ShardChange, ShardState } from './shard-state.js';
 import { ShardStore } from '../redis/shard-store.js';
 import type { Handover } from '../producer/handover.js';
-import { againWhileMoved, ShardEmptier } from './shard-emptier.js';
+import { onceOverEachLink, ShardEmptier } from './shard-emptier.js';
 import type { Giving } from './shard-emptier.js';
 import { limitsFor } from './limits-to-share.js';
 import { ShardMarks } from './shard-marks.js';
@@ -256,7 +256,7 @@ export class Resharding {
     const paused = metas.some(([flag]) => flag === '1') ? 'p' : '';
     const flags = paused + (metas.some(([, flag]) => flag === '1') ? 'b' : '');
     const stays = new Set(news.map(({ name }) => name));
-    const adopt = async () => {
+    const adopt = onceOverEachLink([...leaving, ...news], async () => {
       for (const tag of news) {
         const other = leaving.find(({ name }) => name !== tag.name) ?? tag;
         await this.#give(other, tag, 'adoptShard', [moving, flags, '', 0]);
@@ -267,9 +267,7 @@ export class Resharding {
         const sums = COUNTERS.flatMap((name, n) => [name, counted[n] ?? 0]);
         await this.#give(tag, news[0]!, 'adoptShard', [moving, flags, tag.name, since ?? 0, ...sums]);
       }
-    };
-    const shards = [...leaving, ...news];
-    const links = shards.map(({ link }) => link);
+    });
     await adopt();
     for (const tag of leaving) {
       if (stays.has(tag.name)) continue;
@@ -279,7 +277,7 @@ export class Resharding {
         await emptier.empty(tag);
       }
     }
-    await againWhileMoved(shards, links, adopt);
+    await adopt();
     this.#moved += emptier.moved;
     await this.#base.mark(changeState(change, '<'), '', [moving]);
   }

@@ -88,17 +88,15 @@ export class ShardEmptier {
       if (!all.some(({ name }) => name === from.name)) gone.push(record[0]!);
       for (const to of all) if (to.name !== from.name) add(leaving, to, record);
     }
-    const give = async () => {
+    const give = onceOverEachLink([from, ...leaving.keys()], async () => {
       for (const [to, found] of leaving) await this.give(from, to, kind.in, [this.moving, ...found.flat()]);
-    };
-    const shards = [from, ...leaving.keys()];
-    const before = shards.map(({ link }) => link);
+    });
     await give();
     if (gone.length === 0) return;
     try {
       await from.run(kind.off, [this.moving, ...gone]);
     } finally {
-      await againWhileMoved(shards, before, give);
+      await give();
     }
     this.moved += gone.length;
   }
@@ -115,18 +113,20 @@ export class ShardEmptier {
 }
 
 /**
- * A server that was replaced, or whose slot went to another node, refers to one that may have let go of what it never gave, and without a
- * replica that was waited for. So all is given once more; who has it already ignores that.
+ * A server that was replaced, or whose slot went to another node, refers to one that may let go of what it never gave, and nobody has waited for
+ * a replica of that one. So before something is let go of, and after that, it is given once more; who has it already ignores that.
+ *
+ * @returns gives, unless it was given since the last change of what these shards are written by
  */
-export async function againWhileMoved(
-  shards: readonly ShardMarks[],
-  links: readonly unknown[],
-  give: () => Promise<void>,
-): Promise<void> {
-  while (shards.some(({ link }, n) => link !== links[n])) {
-    links = shards.map(({ link }) => link);
-    await give();
-  }
+export function onceOverEachLink(shards: readonly ShardMarks[], give: () => Promise<void>): () => Promise<void> {
+  const linksNow = () => shards.map(({ link }) => link);
+  let given: readonly unknown[] | undefined;
+  return async () => {
+    for (let links = linksNow(); !given || links.some((link, n) => link !== given![n]); links = linksNow()) {
+      await give();
+      given = links;
+    }
+  };
 }
 
 function add<Key, Value>(lists: Map<Key, Value[]>, key: Key, value: Value): void {
