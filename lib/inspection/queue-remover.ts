@@ -38,24 +38,21 @@ export class QueueRemover {
     if (jobs > 0 && !force) throw new QueueNotEmptyError(queue, jobs);
     for (const index of stores.keys()) {
       if (!(await this.#has(index, count))) continue;
-      const left = await this.#tag(shardName(queue, index, count)).run('endShard', [
-        ownState(index, count),
-        '',
-        force ? 'f' : 'j',
-      ]);
+      const tag = this.#tag(shardName(queue, index, count));
+      const left = await tag.run('endShard', [ownState(index, count), '', force ? 'f' : 'j']);
       // They came in meanwhile.
       if (left !== 'OK') throw new QueueNotEmptyError(queue, Number(left));
     }
     await this.#forgetEnded();
     // Jobs in a shard that somebody has made anew would be in no queue without the number of shards.
-    if (count > 1 && !(await this.#isAnyThere(count))) await this.#base.run('endShard', [baseState(count), '', 'f']);
+    if (count > 1 && !(await this.#hasAny(count))) await this.#base.run('endShard', [baseState(count), '', 'f']);
     await this.#forgetEvents();
     const { connection, options } = shards;
     const key = queueNamesKey(options.prefix);
     await connection.send(() => connection.commands.srem(key, queue), key);
     shards.unannounce(queue);
     // A producer, or a worker that goes on, may have made it anew before its name was gone. From here on they write that, too.
-    if ((await isUsed(this.#base)) || (await this.#isAnyThere(count))) {
+    if ((await isUsed(this.#base)) || (count > 1 && (await this.#hasAny(count)))) {
       if (count > 1) await this.#base.mark(baseState(count), 'u', ['']);
       await connection.send(() => connection.commands.sadd(key, queue), key);
     }
@@ -94,10 +91,10 @@ export class QueueRemover {
     return (await tag.state()) === ownState(index, count);
   }
 
-  /** Has somebody made one of several shards anew? */
-  async #isAnyThere(count: number): Promise<boolean> {
+  /** Of several shards. */
+  async #hasAny(count: number): Promise<boolean> {
     const there = await Promise.all(Array.from({ length: count }, (_, index) => this.#has(index, count)));
-    return count > 1 && there.includes(true);
+    return there.includes(true);
   }
 
   #tag(name: string): ShardMarks {
