@@ -4,6 +4,7 @@ import type { GivenUp } from './given-up.js';
 import { JointWithdrawals } from './joint-withdrawals.js';
 import { FIRST_PAGE, parsePage } from './occurrence-pages.js';
 import type { Cursor } from './occurrence-pages.js';
+import { madeBy } from './schedule-record.js';
 import type { ScheduleRecord } from './schedule-record.js';
 
 /** Jobs that one call looks at. */
@@ -25,8 +26,16 @@ export interface Withdrawn {
   readonly readAt: number;
 }
 
-/** What was made until then: what has been due since, and what the record names. */
-export function madeUntil(until: number, { definition, state }: ScheduleRecord, readAt: number): Withdrawn {
+/**
+ * What was made until then: what has been due since, and what the record names.
+ *
+ * @param readAt when the record was read
+ */
+export function madeUntil(
+  { definition, state }: ScheduleRecord,
+  readAt: number,
+  until = madeBy(state, readAt),
+): Withdrawn {
   const dueBy = until + Math.max(definition.jitterMs, PUT_OFF_MS);
   return { latest: until, dueBy, wasDue: until, named: state.recent, readAt };
 }

@@ -184,7 +184,7 @@ export class ScheduleCalls {
     const { state } = done.record;
     // Also when it was paused before: the process that did it may have died on the way. What was triggered since then stays, and what a
     // backfill has made since: that is due from the pause on.
-    const withdrawn = { ...madeUntil(state.last, done.record, done.now), named: [] };
+    const withdrawn = { ...madeUntil(done.record, done.now, state.last), named: [] };
     if (state.recent.length > 0) withdrawn.dueBy = (state.pausedAt ?? state.last) - 1;
     try {
       if (paused) await withdrawAll(this.context, call, queue, id, done.shard, withdrawn, givenUp);

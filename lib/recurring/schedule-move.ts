@@ -5,7 +5,7 @@ import { madeUntil } from './occurrence-withdrawal.js';
 import { planGivenUp } from './overdue.js';
 import { changeInPlaceOf, unreadable } from './schedule-change.js';
 import { finishRemoval, withdrawAll } from './schedule-removal.js';
-import { asItWas, countsOf, encodeRecord, madeBy, madeNear, waitingAhead, withoutAhead } from './schedule-record.js';
+import { asItWas, countsOf, encodeRecord, madeNear, waitingAhead, withoutAhead } from './schedule-record.js';
 import type { ScheduleRecord } from './schedule-record.js';
 import {
   findElsewhere,
@@ -143,8 +143,7 @@ export class ScheduleMove {
       if (stopped === AGAIN || !stopped) return false;
       isLeft = true;
       givenUp.addTimes(stopped.gone);
-      const { record, now } = stopped;
-      const withdrawn = madeUntil(madeBy(record.state, now), record, now);
+      const withdrawn = madeUntil(stopped.record, stopped.now);
       await withdrawAll(context, 'schedule', queue, id, found.shard, withdrawn, givenUp);
       return true;
     } finally {

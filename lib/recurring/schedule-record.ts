@@ -150,6 +150,7 @@ export function madeNear(state: ScheduleState, now: number): number {
   return Math.max(now, triggeredNear(state, now));
 }
 
+/** When it was triggered last; 0 where that was by a clock that was ahead, or never. */
 export function triggeredNear({ triggered = 0 }: ScheduleState, now: number): number {
   return triggered <= now + TRIGGERED_WITHIN_MS ? triggered : 0;
 }

@@ -47,7 +47,7 @@ export async function removeSchedule(
       const { text } = found.stored;
       const stopped = isRest ? text : await stop(unschedule, id, text, record, found.now, givenUp);
       if (stopped === undefined) return AGAIN;
-      const withdrawn = record ? madeUntil(madeBy(record.state, found.now), record, found.now) : allMade(found.now);
+      const withdrawn = record ? madeUntil(record, found.now) : allMade(found.now);
       removed = (removed ?? 0) + (await withdrawAll(context, call, queue, id, found.shard, withdrawn, givenUp));
       if (removal.running) await cancelOccurrences(calls, id, call);
       const [word] = await unschedule(stopped, '');
@@ -70,7 +70,7 @@ export async function finishRemoval(
   const record = decodeRecord(text)!;
   const givenUp = new GivenUp();
   try {
-    await withdrawAll(context, call, queue, id, shard, madeUntil(madeBy(record.state, now), record, now), givenUp);
+    await withdrawAll(context, call, queue, id, shard, madeUntil(record, now), givenUp);
   } finally {
     givenUp.report(context, queue, id);
   }

@@ -3,7 +3,7 @@ import type { InstanceContext } from '../instance/instance-context.js';
 import { GivenUp } from './given-up.js';
 import { madeUntil } from './occurrence-withdrawal.js';
 import { withdrawAll } from './schedule-removal.js';
-import { asItWas, countsOf, decodeRecord, madeBy } from './schedule-record.js';
+import { asItWas, countsOf, decodeRecord } from './schedule-record.js';
 import type { Leaving, ScheduleRecord } from './schedule-record.js';
 import { findElsewhere, findEverywhere, isLeaving, isLiving, readSchedule } from './schedule-search.js';
 import type { FoundSchedule } from './schedule-search.js';
@@ -73,7 +73,7 @@ async function removeRest(
 ): Promise<void> {
   const givenUp = new GivenUp();
   try {
-    const withdrawn = madeUntil(madeBy(left.record.state, now), left.record, now);
+    const withdrawn = madeUntil(left.record, now);
     await withdrawAll(context, call, queue, id, left.shard, withdrawn, givenUp);
   } finally {
     givenUp.report(context, queue, id);
