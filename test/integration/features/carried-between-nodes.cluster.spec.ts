@@ -189,16 +189,20 @@ it('what was lost is written once more also where nobody can say whether a repli
   expect(await inspector.counts(to)).toMatchObject({ delayed: IDS.length });
 });
 
+/** A queue that is on one node, and still is when it has two shards. */
+async function onOneNode(): Promise<{ queue: string; source: ClusterNode }> {
+  for (;;) {
+    const queue = `goes-${names++}`;
+    const [source, ...others] = await Promise.all([queue, `${queue}:0`, `${queue}:1`].map(ownerOf));
+    if (source && others.every((other) => other === source)) return { queue, source };
+  }
+}
+
 it('another number of shards whose slots go to another node meanwhile waits for a replica there', async () => {
   const { producer, inspector } = await start({ commandTimeout: 2_000 });
-  let queue: string;
-  let owners: ClusterNode[];
-  do {
-    queue = `goes-${names++}`;
-    owners = await Promise.all([queue, `${queue}:0`, `${queue}:1`].map(ownerOf));
-  } while (new Set(owners).size > 1);
+  const { queue, source } = await onOneNode();
   await producer.enqueueMany(queue, items(Date.now() + HOUR));
-  const target = cluster.nodes.find((node) => node !== owners[0])!;
+  const target = cluster.nodes.find((node) => node !== source)!;
   const connection = (inspector as any).shards.connection as RedisConnection;
   const keys = [0, 1].map((shard) => `${prefix}:{${queue}:${shard}}:due`);
   const calls = goingElsewhere(connection, 'moveIn', keys, target);
@@ -303,15 +307,8 @@ it('what a node let go of that took over without what another shard was given is
   await cluster.stop();
   cluster = await RedisCluster.start(3, 3);
   const { inspector, producer } = await start({ commandTimeout: 5_000 });
-  let queue: string;
-  let owners: ClusterNode[];
-  let replica: ClusterNode | undefined;
-  do {
-    queue = `goes-${names++}`;
-    owners = await Promise.all([queue, `${queue}:0`, `${queue}:1`].map(ownerOf));
-    replica = new Set(owners).size > 1 ? undefined : await replicaOf(owners[0]!).catch(() => undefined);
-  } while (!replica);
-  const [source] = owners as [ClusterNode];
+  const { queue, source } = await onOneNode();
+  const replica = await replicaOf(source);
   await producer.enqueueMany(queue, items(Date.now() + HOUR));
   const connection = (inspector as any).shards.connection as RedisConnection;
   const run = connection.run.bind(connection);
