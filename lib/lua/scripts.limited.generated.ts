@@ -2966,7 +2966,9 @@ local stored = call('HGET', SCHEDULES, field) or ''
 local missedBefore = whole(call('HGET', SCHEDULES, 'missed' .. field)) or 0
 call('ZCARD', TICKS); call('ZCARD', PENDING); call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE)
 call('ZCARD', UNIQUE); call('ZCARD', IDLE)
-local nDue, pausedAt, first = tonumber(ARGV[9]), ARGV[10], 12 + nGone
+local nDue, first = tonumber(ARGV[9]), 12 + nGone
+local pausedAt, aheadBy = string.match(ARGV[10], '^(%S*) ?(%S*)$')
+if aheadBy ~= '' then pausedAt = math.max(tonumber(pausedAt), now - 1 + tonumber(aheadBy)) end
 local isLate = before and now >= before
 local answer = (stored ~= read or isLate) and 'c' or publishingPaused == '1' and #ARGV >= first and 'b' or 'w'
 if answer == 'w' then

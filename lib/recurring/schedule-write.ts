@@ -10,7 +10,7 @@ import type { ScheduleRecord, ScheduleState } from './schedule-record.js';
 import type { FoundSchedule } from './schedule-search.js';
 
 /** A change of a schedule that was read: the record that follows, and what comes with it. */
-export type Change = Omit<TickRequest, 'id' | 'read' | 'ahead' | 'since'>;
+export type Change = Omit<TickRequest, 'id' | 'read' | 'ahead' | 'since' | 'pauses'>;
 
 /** The schedule after a change. */
 export interface Changed {
@@ -59,6 +59,7 @@ export class ScheduleWrite {
       id,
       read: stored?.text,
       since: now,
+      pauses: change.pausedAt !== undefined && follows.state.paused,
       ahead: waitingAhead(follows.state, now).length,
       validBefore: validBefore === Infinity ? undefined : validBefore,
     };

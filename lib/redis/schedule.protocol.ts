@@ -87,6 +87,8 @@ export interface TickRequest {
   readonly goneDue?: number | undefined;
   /** Of what was made due by then, ms, nothing begins that a worker holds: its schedule was paused. Undefined leaves that as it is. */
   readonly pausedAt?: number | undefined;
+  /** It is paused by this: so nothing begins either that was made due until this is written. */
+  readonly pauses?: boolean | undefined;
   /** When a schedule that was not there is made, ms. */
   readonly since?: number | undefined;
   /** From this moment on, ms, the record counts as changed: an occurrence that it takes for one to come may have begun. */
@@ -100,11 +102,26 @@ export interface TickRequest {
  * @param movedMs `movedMs` of the connection: by so much the server's clock is behind the times of schedules
  */
 export function tickArgs(
-  { id, read, follows, tick, missed, gone, goneDue = 0, pausedAt, since, ahead, validBefore, occurrences }: TickRequest,
+  {
+    id,
+    read,
+    follows,
+    tick,
+    missed,
+    gone,
+    goneDue = 0,
+    pausedAt,
+    pauses,
+    since,
+    ahead,
+    validBefore,
+    occurrences,
+  }: TickRequest,
   movedMs = 0,
 ): (string | number)[] {
   const before = validBefore === undefined ? '' : validBefore - movedMs;
-  const ofGone = [gone.length, goneDue, (read === undefined ? since : pausedAt) ?? '', ahead, ...gone];
+  const mark = (read === undefined ? since : pausedAt) ?? '';
+  const ofGone = [gone.length, goneDue, pauses ? `${mark} ${movedMs}` : mark, ahead, ...gone];
   const args: (string | number)[] = [id, read ?? '', follows, tick - movedMs, missed, before, ...ofGone];
   for (const { id: occurrence, due, expiresInMs, place, content } of occurrences) {
     const expiry = expiresInMs === null ? '-' : `i${expiresInMs}`;

@@ -442,6 +442,32 @@ describe('of a schedule that made more occurrences than its record names', () =>
     }
   }
 
+  it('a pause that is written late holds for what has come due since it was read', async () => {
+    const { producer, queue } = shard;
+    await producer.schedule(queue, 's', { every: '1h' }, 1);
+    const ask = Reflect.get(EnqueueBatcher.prototype, 'ask') as EnqueueBatcher['ask'];
+    const spy = jest.spyOn(EnqueueBatcher.prototype, 'ask').mockImplementation(async function (
+      this: EnqueueBatcher,
+      ...args
+    ) {
+      const read = await shard.now();
+      while ((await shard.now()) < read + 5);
+      return ask.apply(this, args);
+    });
+    try {
+      await producer.pauseSchedule(queue, 's');
+    } finally {
+      spy.mockRestore();
+    }
+    const [stored] = (await list()).schedules;
+    const { last } = decodeRecord(stored!.text)!.state;
+    const paused = Number(await here.world.redis.hget(schedulesKey, 'paused{s}'));
+    expect(paused).toBeGreaterThanOrEqual(last + 4);
+    expect(paused).toBeLessThan(await shard.now());
+    await producer.resumeSchedule(queue, 's');
+    expect(Number(await here.world.redis.hget(schedulesKey, 'paused{s}'))).toBe(last);
+  });
+
   it('what is made anew under its name stays, though a removal that was begun before takes back what it has read', async () => {
     const { producer, queue } = shard;
     const make = (by = producer) => by.schedule(queue, 's', { cron: '0 0 1 1 *' }, 1);

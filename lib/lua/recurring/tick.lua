@@ -5,9 +5,11 @@
 -- ARGV  1 session sequence number   2 schedule id   3 the record as it was read, or '' for none   4 the record that follows
 --       5 when it needs more occurrences (ms)   6 missed ones to count   7 from when on the record counts as changed (ms), or ''
 --       8 how many ids follow whose occurrences go (0..100)   9 how many of these, the first ones, were due: they go unless they have
---       begun, and count as missed   10 of what was made due by then (ms of schedules) nothing begins that asks (begin-occurrence.lua), '' leaves that as
---       it is; of a schedule that was not there when it is made   11 how many occurrences are stored ahead by then   then these ids, then per new occurrence (at most 100): id, due ms, expiry (i<ms after due> or -; and ` @` with its place in
---       a queue with groups, as in enqueue.lua), content as lib/job/envelope.ts wrote it
+--       begun, and count as missed   10 of what was made due by then (ms of schedules) nothing begins that asks (begin-occurrence.lua), ''
+--       leaves that as it is; of a pause, `<ms> <by how much schedules are ahead of the clock>`: also of what comes due until it is
+--       written; of a schedule that was not there when it is made   11 how many occurrences are stored ahead by then   then these ids, then
+--       per new occurrence (at most 100): id, due ms, expiry (i<ms after due> or -; and ` @` with its place in a queue with groups, as in
+--       enqueue.lua), content as lib/job/envelope.ts wrote it
 -- Reply w written, and per id that counts as missed when it goes 1 if it went, else 0; c the record has changed, or this comes too late;
 --       o some of the others to go do not wait any more, or have begun: then per id of them 1 if that is so, else 0, and nothing is
 --       written; b publishing is paused
@@ -49,7 +51,10 @@ local missedBefore = whole(call('HGET', SCHEDULES, 'missed' .. field)) or 0
 call('ZCARD', TICKS); call('ZCARD', PENDING); call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE)
 call('ZCARD', UNIQUE); call('ZCARD', IDLE)
 
-local nDue, pausedAt, first = tonumber(ARGV[9]), ARGV[10], 12 + nGone
+local nDue, first = tonumber(ARGV[9]), 12 + nGone
+local pausedAt, aheadBy = string.match(ARGV[10], '^(%S*) ?(%S*)$')
+-- Not what is asked for in this millisecond, which may be after it.
+if aheadBy ~= '' then pausedAt = math.max(tonumber(pausedAt), now - 1 + tonumber(aheadBy)) end
 -- What it takes for an occurrence to come may have begun by now, and then it counts.
 local isLate = before and now >= before
 local answer = (stored ~= read or isLate) and 'c' or publishingPaused == '1' and #ARGV >= first and 'b' or 'w'
