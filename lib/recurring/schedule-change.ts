@@ -13,6 +13,7 @@ import { ScheduleWrite } from './schedule-write.js';
 import type { Change, Changed, Decide } from './schedule-write.js';
 import { remembered } from './tick-plan.js';
 import type { PlannedOccurrence, TickPlan } from './tick-plan.js';
+import { ZONE_DATA } from './zone-data.js';
 
 /** Changes a schedule where it is. One that a process has left on its way to another shard goes on first. */
 export async function changeSchedule(
@@ -33,7 +34,9 @@ export async function changeSchedule(
 
 /** What a plan says. */
 export function changeBy(id: string, record: ScheduleRecord, plan: TickPlan): Change {
-  const state = { ...plan.state, revision: record.state.revision + 1 };
+  // What it makes is looked at again by whoever knows better.
+  const zoneData = record.state.zoneData < ZONE_DATA ? record.state.zoneData : ZONE_DATA;
+  const state = { ...plan.state, revision: record.state.revision + 1, zoneData };
   return {
     follows: encodeRecord({ ...record, state }),
     tick: plan.tick,

@@ -15,7 +15,7 @@ import { occurrenceItems } from './occurrence-items.js';
 import { timesOf } from './occurrence-times.js';
 import { withOver } from './over-occurrences.js';
 import { decodeRecord, encodeRecord, rhythmOf, waitingAhead } from './schedule-record.js';
-import type { ScheduleRecord } from './schedule-record.js';
+import type { ScheduleDefinition, ScheduleRecord } from './schedule-record.js';
 import { adoptZoneData } from './rezoning.js';
 import { passes, ScheduleFaults } from './schedule-faults.js';
 import { CODE_SCHEDULE } from './schedule-options.js';
@@ -32,6 +32,8 @@ const ASK_RARELY_MS = 20_000;
 /** Also where no shard has changed: there may be notes to sweep. */
 const ASK_IN_ANY_CASE_MS = SWEEP_EVERY_MS;
 const MOST_SCHEDULES = 20;
+/** If a schedule of newer zone data is left with no more than this ahead, no process with those is alive. */
+const ALONE_MS = 10_000;
 /** For how long other processes are not told of a schedule that this one looks at. */
 const MINE_FOR_MS = 2_000;
 const PAGE = 50;
@@ -226,6 +228,8 @@ export class Ticker {
       await this.settleMoves(id);
       return true;
     }
+    if (isLeftToNewerZones(record, now)) return false;
+    if (isOfOlderZones(record)) return this.#computeAnew(shard, id, text, record, now);
     const plan = await this.#planned(id, record, now);
     return plan ? (await this.#write(shard, id, text, record, plan, now)) === 'w' && plan.tick <= now : false;
   }
@@ -299,7 +303,8 @@ export class Ticker {
       const now = read.now + store.connection.movedMs;
       for (const { id, text } of schedules) {
         const record = decodeRecord(text);
-        if (record && isOlder(record)) hasAll = (await this.#computeAnew(shard, id, text, record, now)) && hasAll;
+        if (record && isOfOlderZones(record))
+          hasAll = (await this.#computeAnew(shard, id, text, record, now)) && hasAll;
       }
       const last = schedules.at(-1);
       cursor = last && schedules.length === PAGE ? [last.tick, last.id] : undefined;
@@ -319,6 +324,15 @@ export class Ticker {
   }
 }
 
-function isOlder({ definition, state }: ScheduleRecord): boolean {
-  return definition.cron !== null && definition.timeZone !== 'UTC' && !state.paused && state.zoneData < ZONE_DATA;
+function isOfOlderZones({ definition, state }: ScheduleRecord): boolean {
+  return hasOwnZone(definition) && !state.paused && state.zoneData < ZONE_DATA;
+}
+
+/** By older data the same occurrence may have another time, and would happen twice. */
+function isLeftToNewerZones({ definition, state }: ScheduleRecord, now: number): boolean {
+  return hasOwnZone(definition) && state.zoneData > ZONE_DATA && now < state.last - ALONE_MS;
+}
+
+function hasOwnZone({ cron, timeZone }: ScheduleDefinition): boolean {
+  return cron !== null && timeZone !== 'UTC';
 }

@@ -389,6 +389,65 @@ describe('recurring jobs on Redis', () => {
     },
   );
 
+  describe('that a process with other zone data has computed', () => {
+    const newer = '9999z';
+    async function written(queue: string) {
+      const { app, producer } = await here.start({ providers: [handlerClass(queue, () => undefined)] });
+      const ticker = app.get(DelayQueueRunner, { strict: false }).tickers.all.get(queue)!;
+      // With the first one it looks at all.
+      await ticker.tick();
+      await producer.schedule(queue, 's', { cron: '0 0 1 1 *', timeZone: 'Europe/Berlin' }, null);
+      const [schedules, ticks] = scheduleKeys(new ShardKeys(here.world.prefix, queue).fixed);
+      const stored = async () => (await here.world.redis.hget(schedules!, '{s}'))!;
+      const zoneData = async () => /"zoneData":"(.*?)"/.exec(await stored())![1];
+      const write = async (from: string | RegExp, to: string) =>
+        here.world.redis.hset(schedules!, '{s}', (await stored()).replace(from, to));
+      /** More is needed now. */
+      async function tick() {
+        await here.world.redis.zadd(ticks!, 'XX', 1, 's');
+        await ticker.tick();
+      }
+      return { producer, stored, zoneData, write, tick };
+    }
+
+    it('are left to such, if the data are newer, until nearly all is over that is made', async () => {
+      const { producer, stored, zoneData, write, tick } = await written('newer');
+      await write(ZONE_DATA, newer);
+      const before = await stored();
+      await tick();
+      expect(await stored()).toBe(before);
+      await write(/"last":\d+/, `"last":${(await here.world.now()) + 5_000}`);
+      await tick();
+      expect(await zoneData()).toBe(ZONE_DATA);
+      await producer.unschedule('newer', 's');
+    });
+
+    it('are computed anew, if the data are older, where they need more', async () => {
+      const { producer, zoneData, write, tick } = await written('older');
+      await write('0 0 1 1 *', '0 0 1 2 *');
+      await write(ZONE_DATA, '1999a');
+      await tick();
+      expect(await zoneData()).toBe(ZONE_DATA);
+      const { schedules } = await producer.listSchedules('older');
+      expect(schedules[0]!.next!.getUTCMonth()).toBe(0);
+      await producer.unschedule('older', 's');
+    });
+
+    it('are of the data of who changes them', async () => {
+      const { producer, zoneData, write } = await written('changed');
+      await write(ZONE_DATA, newer);
+      await producer.pauseSchedule('changed', 's');
+      await write(`"zoneData":"${ZONE_DATA}"`, `"zoneData":"${newer}"`);
+      await producer.resumeSchedule('changed', 's');
+      expect(await zoneData()).toBe(ZONE_DATA);
+      // Nor do newer ones say of what older ones have made that it was theirs.
+      await write(ZONE_DATA, '1999a');
+      await producer.backfillSchedule('changed', 's', { from: Date.UTC(2020, 0), to: Date.UTC(2021, 5) });
+      expect(await zoneData()).toBe('1999a');
+      await producer.unschedule('changed', 's');
+    });
+  });
+
   it('go on beside one that this process cannot compute or declare', async () => {
     const queue = 'odd';
     const { producer } = await here.start({ options: { consume: false } });
