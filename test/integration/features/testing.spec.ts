@@ -197,6 +197,19 @@ describe('the test kit', () => {
     answer!();
   });
 
+  it('does not take a handler for one that hangs because others have the processor', async () => {
+    const { harness, payments, producer } = await start({ stallTimeout: '50ms' });
+    payments.answers.push(async () => {
+      for (let turn = 0; turn < 3; turn++) {
+        for (const from = performance.now(); performance.now() - from < 60;);
+        await new Promise(setImmediate);
+      }
+    });
+    await producer.enqueue('payment.check', { name: 'A' }, { id: 'A', delay: '1h' });
+    await harness.advance('3h');
+    expect(payments.log).toHaveLength(1);
+  });
+
   it('names the handlers that only their timeouts end, before a test framework gives up', async () => {
     const { harness, payments, producer } = await start();
     const hangs = new Promise(() => undefined);
