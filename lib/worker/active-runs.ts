@@ -44,7 +44,7 @@ export class ActiveRuns {
     readonly heartbeats: boolean,
     readonly fleet?: FleetEvents,
   ) {
-    this.leases = new LeaseRenewal(leaseMs);
+    this.leases = new LeaseRenewal(leaseMs, heartbeats);
     this.#session = store.session();
   }
 
@@ -217,7 +217,7 @@ export class ActiveRuns {
       const isAlone = alone && old.sole;
       // By then it ends at the earliest, as Redis sees it as well.
       const lastsMs = Math.max(lease, old.renewedAt + old.leaseMs - sentAt);
-      run.claim = this.leases.open(number, 1, sentAt, isAlone, lastsMs, this.heartbeats ? lease : 0);
+      run.claim = this.leases.open(number, 1, sentAt, isAlone, lastsMs, lease);
       run.claim.repeated = old.repeated;
       if (run.lapsed && !this.#runs.has(run.id)) this.#runs.set(run.id, run);
     };

@@ -32,6 +32,8 @@ export interface Renewal {
 
 /** The longest pause between two heartbeats, whatever the lease: they also carry cancellations and prove that the loop lives. */
 const HEARTBEAT_MAX_MS = 10_000;
+/** Where nothing renews leases a step may have to tell of a mark all the same: it gives so much at least, which takes nothing away. */
+const LEAST_MS = 1;
 const NONE: ReadonlySet<Claim> = new Set();
 
 /**
@@ -48,7 +50,11 @@ export class LeaseRenewal {
   /** Monotonic ms before which no lease ends, and none that has ended must be reported. */
   #nextEnd = Infinity;
 
-  constructor(private readonly leaseMs: number) {
+  /** @param heartbeats false: a lease ends when it was to end, also when Redis hears that its job is alone no longer */
+  constructor(
+    private readonly leaseMs: number,
+    private readonly heartbeats = true,
+  ) {
     this.heartbeatMs = Math.min(leaseMs / 3, HEARTBEAT_MAX_MS);
   }
 
@@ -65,7 +71,7 @@ export class LeaseRenewal {
     const claim = {
       number,
       leaseMs,
-      ownMs,
+      ownMs: this.heartbeats ? ownMs : LEAST_MS,
       unsettled: jobs,
       sole,
       renewedAt: sentAt,
@@ -144,6 +150,7 @@ export class LeaseRenewal {
   renewed(renewals: readonly Renewal[], sentAt: number): void {
     for (const { claim, sole } of renewals) {
       if (!sole) this.#sole.delete(claim);
+      if (!this.heartbeats) continue;
       claim.renewedAt = Math.max(claim.renewedAt, sentAt);
       claim.overdueSince = undefined;
       claim.isReported = false;
