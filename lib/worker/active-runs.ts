@@ -34,6 +34,8 @@ export class ActiveRuns {
   readonly leases: LeaseRenewal;
   readonly #session: Session;
   #extending: Promise<unknown> = Promise.resolve();
+  /** The run whose extension is on its way: only the answer to that says under which claim it goes on. */
+  #moving: Run | undefined;
   #closed = false;
 
   constructor(
@@ -129,7 +131,7 @@ export class ActiveRuns {
     this.leases.renewed(renewals, sentAt);
     if (reply.left.size > 0) {
       for (const run of this.unfinished()) {
-        if (reply.left.get(run.claim.number)?.has(run.id) === false) this.#lose(run);
+        if (run !== this.#moving && reply.left.get(run.claim.number)?.has(run.id) === false) this.#lose(run);
       }
     }
     for (const id of reply.aborted) {
@@ -200,10 +202,13 @@ export class ActiveRuns {
       const sentAt = performance.now();
       const lease = this.heartbeats ? Math.max(leaseMs, old.leaseMs) : leaseMs;
       let number: number;
+      this.#moving = run;
       try {
         number = await this.store.extend(this.#session, old.number, run.id, lease, () => this.#closed);
       } catch (error) {
         throw typedError(error, `extending the lease of job "${run.id}" of queue "${this.store.queue}"`);
+      } finally {
+        this.#moving = undefined;
       }
       // The answer to a call that was resent may be that of long ago, and this process may have claimed the job again since.
       if (number === 0 || run.claim !== old) {

@@ -59,3 +59,37 @@ it('an extension whose answer comes when this process has claimed the job again 
   expect(run.claim).toBe(again);
   expect(runs.renewals(true, undefined, new SettlementBuffer().take(200), 20_000)).toMatchObject([{ claim: again }]);
 });
+
+it('a heartbeat that comes after an extension whose answer was lost does not abort the run', async () => {
+  let answer!: (number: number) => void;
+  const extend = () => new Promise<number>((resolve) => (answer = resolve));
+  const slow = { queue: 'q', session: () => ({}), extend, connection: { timeoutMs: 5_000, instance: 'test' } };
+  const said: string[] = [];
+  const logger = Object.assign(new DelayQueueLogger('test'), { warn: (text: string) => void said.push(text) });
+  const runs = new ActiveRuns(slow as unknown as ShardStore, 30_000, logger, true);
+  const { claim } = runs.open(claimed(1, 'a'), 0, 'no');
+  const reasons: unknown[] = [];
+  const job = { id: 'a', abort: (reason: unknown) => reasons.push(reason) } as unknown as DelayedJob;
+  const run = { id: 'a', job, claim, ended: false, lost: false } as Run;
+  runs.add(run);
+  const extended = runs.extend(job, 60_000);
+  await new Promise((resolve) => setImmediate(resolve));
+  const nothing = new SettlementBuffer().take(200);
+  const heartbeat = (now: number) => {
+    const renewals = runs.renewals(true, undefined, nothing, now);
+    // Redis holds nothing under the claim that is named: the job has one of its own.
+    const left = new Map(renewals.map((renewal) => [renewal.claim.number, new Set<string>()]));
+    const reply = { lost: [], aborted: [], superseded: [], left } as unknown as StepReply;
+    runs.confirm(nothing, renewals, reply, 'q', now);
+  };
+  heartbeat(10_000);
+  expect({ reasons, said }).toEqual({ reasons: [], said: [] });
+  // The call was sent again.
+  answer(1_024);
+  await extended;
+  expect(run).toMatchObject({ lost: false, claim: { number: 1_024 } });
+  // From then on it is lost where it is not held.
+  heartbeat(20_000);
+  expect(run.lost).toBe(true);
+  expect(reasons).toMatchObject([{ code: 'ERR_DQ_LEASE_LOST' }]);
+});
