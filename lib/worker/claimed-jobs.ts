@@ -40,6 +40,8 @@ export class ClaimedJobs {
   handedBack = 0;
   /** Their ids, from when they were given up here. */
   readonly #givenUp = new Set<string>();
+  /** No step will leave any more. */
+  #isOver = false;
   /** Endings in steps that have no answer. */
   #sent = 0;
   readonly #endings = new SettlementBuffer();
@@ -207,7 +209,8 @@ export class ClaimedJobs {
 
   #toBeSettled(run: Run, settlement: Settlement): void {
     const { id, claim, job, cameBackDue } = run;
-    if (run.lost) {
+    // A pulled job whose lease has ended may be settled when its worker is gone: nobody else would answer.
+    if (run.lost || this.#isOver) {
       this.runs.forget(run);
       // Nothing is to be settled, so that no step would ask for the slot that is free now.
       return this.hooks.changed(true);
@@ -240,8 +243,9 @@ export class ClaimedJobs {
     this.executor.batches?.close();
   }
 
-  /** No step will leave any more: all listeners for an ending hear that it could not be sent. */
+  /** No step will leave any more: all listeners for an ending hear that it could not be sent, also of those that come later. */
   giveUpEndings({ ended }: SettlementBatch = this.#endings.take(Infinity)): void {
+    this.#isOver = true;
     for (const { onSettled } of ended) tellSettled(onSettled, true);
   }
 }

@@ -85,3 +85,12 @@ it.each([
   expect(given % 1).toBe(0.5);
   await Promise.all([first!.complete(), second!.complete()]);
 });
+
+it('a pulled job whose lease had ended when the application closed is answered as lost: nobody answered', async () => {
+  const { app, producer, consumer } = await pulling();
+  await producer.enqueue('left', 1);
+  const [late] = await consumer.pull('left', HELD);
+  await eventually(() => expect(late!.job.signal.aborted).toBe(true));
+  await app.close();
+  await expect(late!.complete()).rejects.toThrow(LeaseLostError);
+});
