@@ -57,6 +57,9 @@ const MOST_NAMED = 20;
 /** Pull mode: for code that fetches jobs itself, instead of a handler that is called. */
 export class DelayQueueConsumer {
   readonly #sources = new Map<string, PullSource>();
+  /** By their definitions, which may have a schema and settings that others of the name have not. */
+  readonly #numbers = new WeakMap<object, number>();
+  #definitions = 0;
   /** Workers that are not needed now, the latest one last, with their names. */
   readonly #resting = new Map<PullSource, string>();
 
@@ -150,7 +153,7 @@ export class DelayQueueConsumer {
   #source(call: string, queue: QueueRef, { leaseMs, autoExtend }: PullDraft): PullSource {
     const name = queueNameOf(queue, `${call}(queue)`);
     this.runner().notePull(name);
-    const key = `${name}\n${leaseMs}\n${autoExtend}`;
+    const key = `${name}\n${leaseMs}\n${autoExtend}\n${this.#numberOf(queue)}`;
     const known = this.#sources.get(key);
     if (known) return known;
     const { commandTimeoutMs } = this.runner().options;
@@ -161,6 +164,14 @@ export class DelayQueueConsumer {
     this.runner().addPuller(handler, autoExtend, (worker) => source.workWith(worker));
     this.#sources.set(key, source);
     return source;
+  }
+
+  #numberOf(queue: QueueRef): number {
+    if (typeof queue === 'string') return 0;
+    const known = this.#numbers.get(queue);
+    if (known !== undefined) return known;
+    this.#numbers.set(queue, ++this.#definitions);
+    return this.#definitions;
   }
 
   /** Each lease needs a worker of its own: code that computes its leases would make more and more workers. */

@@ -52,6 +52,21 @@ describe('pull', () => {
     expect(await consumer.take(checked, 5)).toEqual([1, 2]);
   });
 
+  it('goes by the definition that it is given, also of a queue that was pulled by its name before', async () => {
+    const validate = (value: unknown) => ({ value: Number(value) });
+    const defined = defineQueue('named', {
+      schema: { '~standard': { version: 1, vendor: 'test', validate } },
+      attempts: 3,
+    });
+    expect(await consumer.pull('named')).toEqual([]);
+    await test.producer.enqueueMany('named', [{ payload: '7' }, { payload: '8' }, { payload: '9' }]);
+    const [job] = await consumer.pull(defined);
+    expect(job).toMatchObject({ payload: 7, job: { maxAttempts: 3 } });
+    await job!.complete();
+    expect(await consumer.take(defined)).toEqual([8]);
+    expect(await consumer.take('named')).toEqual(['9']);
+  });
+
   it('settles each way', async () => {
     const ways = ['complete', 'fail', 'retry', 'snooze', 'discard', 'release'];
     await test.producer.enqueueMany(
