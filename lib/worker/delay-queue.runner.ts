@@ -244,7 +244,10 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     if (at < 0) return;
     this.pullers.splice(at, 1);
     const { queue } = worker;
-    if (!this.workers.has(queue) && !this.#isPulled(queue)) this.tickers.stop(queue);
+    if (!this.workers.has(queue) && !this.#isPulled(queue)) {
+      this.tickers.stop(queue);
+      this.#limits.delete(queue);
+    }
     this.#deafen(worker);
     this.#leaving.add(worker);
     void worker.stop(MAX_TIMER_MS).finally(() => this.#leaving.delete(worker));
@@ -308,11 +311,14 @@ export class DelayQueueRunner implements OnModuleInit, OnApplicationBootstrap, O
     // And limits are set before it, or the first claims would exceed them.
     const { limits } = settings;
     const isOver = () => this.draining || this.shards.connection.isClosed;
-    const set = async () => limits && setLimits(stores, limits, this.#logger, isOver);
-    if (limits) this.#limits.set(queue, set);
+    // Of a worker that has gone, or where others were said since, a try that waits for Redis would set them back.
+    const set = async (isPast: () => boolean) =>
+      limits && setLimits(stores, limits, this.#logger, () => isOver() || isPast());
+    const again = () => set(() => this.#limits.get(queue) !== again);
+    if (limits) this.#limits.set(queue, again);
     void this.shards.connection
       .subscribed()
-      .then(set)
+      .then(() => set(() => !this.#ignoreWakes.has(worker)))
       .then(() => worker.start());
     return worker;
   }

@@ -1,6 +1,8 @@
-import { describe, expect, it } from '@jest/globals';
-import { defineQueue, InvalidDelayError, InvalidOptionError } from '../../../lib/index.js';
+import { describe, expect, it, jest } from '@jest/globals';
+import { DelayQueueRegistry, defineQueue, InvalidDelayError, InvalidOptionError } from '../../../lib/index.js';
 import type { DelayedJob, HandlerOptions } from '../../../lib/index.js';
+import { NoAnswerError } from '../../../lib/redis/redis.errors.js';
+import { ShardStore } from '../../../lib/redis/shard-store.js';
 import { handlerClass } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
@@ -259,4 +261,31 @@ describe('groups()', () => {
     expect(await inspector.counts(queue)).toMatchObject({ groups: { total: 2 } });
     expect((await inspector.groups(queue)).groups).toEqual([{ group: 'b', waiting: 1, due: 0, running: 0 }]);
   });
+});
+
+it('the limits of a handler that has gone are not set any more when Redis can be reached again', async () => {
+  const { app, inspector } = await here.start();
+  const registry = app.get(DelayQueueRegistry);
+  const [queue, other] = [newQueue(), newQueue()];
+  const call = Reflect.get(ShardStore.prototype, 'call') as (this: ShardStore, ...given: unknown[]) => Promise<unknown>;
+  const refused = new Set<string>();
+  const spy = jest.spyOn(ShardStore.prototype, 'call').mockImplementation(function (this: ShardStore, script, args) {
+    if (script !== 'limit' || refused.has(this.queue)) return call.call(this, script, args);
+    refused.add(this.queue);
+    return Promise.reject(new NoAnswerError('refused'));
+  });
+  const register = (name: string, globalConcurrency: number) =>
+    registry.register(name, () => undefined, { globalConcurrency });
+  register(queue, 1);
+  await eventually(() => expect(refused.has(queue)).toBe(true));
+  await registry.unregister(queue);
+  register(queue, 5);
+  const holding = async (name: string) => (await inspector.limits(name)).limits;
+  await eventually(async () => expect(await holding(queue)).toEqual({ globalConcurrency: 5 }));
+  // It was refused later, and is set when it is tried again as long after that: so the first one would have been, too.
+  register(other, 2);
+  await eventually(() => expect(refused.has(other)).toBe(true));
+  await eventually(async () => expect(await holding(other)).toEqual({ globalConcurrency: 2 }));
+  expect(await holding(queue)).toEqual({ globalConcurrency: 5 });
+  spy.mockRestore();
 });
