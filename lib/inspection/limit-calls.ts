@@ -36,12 +36,15 @@ export interface GroupsOptions {
   cursor?: string;
 }
 
+/** A shard, and what lib/lua/limits/groups.lua has replied. */
+const PLACE = /^(?:(\d{1,3}):)?((?:r?\d{1,16}|p-?\d{1,16}_\d{1,16})?)$/;
+
 const GROUPS_RULES: OptionRules<GroupsOptions, { limit: number; shard: number; from: string }> = {
   limit: (draft, value, field) => {
     draft.limit = integer(value, 1, 100, field);
   },
   cursor: (draft, value, field) => {
-    const [, shard = '0', from] = (typeof value === 'string' && /^(?:(\d{1,3}):)?((?:r?\d{1,16})?)$/.exec(value)) || [];
+    const [, shard = '0', from] = (typeof value === 'string' && PLACE.exec(value)) || [];
     if (from === undefined || value === '') throw new InvalidOptionError(`${field}: is no cursor of groups().`);
     draft.shard = Number(shard);
     draft.from = from;

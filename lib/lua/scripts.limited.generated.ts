@@ -874,7 +874,7 @@ end
 local function base_of(place)
 return exact(place - place % 16 + 9)
 end
-local limits`, LIMITED.readLimits, `adopts = true
+local limits`, LIMITED.readLimits, PARTS.isBefore, PARTS.placeBehind, `adopts = true
 local refused = read_meta(false)
 if refused then return refused end
 read_limits()
@@ -905,12 +905,13 @@ out[#out + 1] = { base, waiting, due, running, score and score < LINE and score 
 end
 local behind = string.match(ARGV[1], '^r(%d+)$')
 if not behind then
-local skip = tonumber(ARGV[1]) or 0
+local score, base = string.match(ARGV[1], '^p(%-?%d+)_(%d+)$')
+local skip = score and place_behind(RING, score, base) or tonumber(ARGV[1]) or 0
 local found = call('ZRANGE', RING, skip, skip + limit - 1, 'WITHSCORES')
 for n = 1, #found / 2 do add(found[2 * n - 1], tonumber(found[2 * n])) end
 limit = limit - #found / 2
 if limit == 0 and call('ZCARD', RING) > skip + #found / 2 then
-out[1] = exact(skip + #found / 2)
+out[1] = 'p' .. exact(tonumber(found[#found])) .. '_' .. found[#found - 1]
 return out
 end
 end

@@ -312,6 +312,30 @@ describe('groups', () => {
     expect(await shard.problems()).toEqual([]);
   });
 
+  it('are shown page by page, also when those of the page before have gone', async () => {
+    const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
+    const delay = (n: number) => HOUR + Math.floor(n / 3); // Some have one time, which is their place in line.
+    await shard.producer.enqueueMany(shard.queue, names.map((group, n) => ({ payload: 1, id: group, group, delay: delay(n) }))); // prettier-ignore
+    const known = new Set<string>();
+    let cursor: string | undefined;
+    do {
+      const page = await shard.inspector.groups(shard.queue, { limit: 2, ...(cursor !== undefined && { cursor }) });
+      for (const { group } of page.groups) {
+        expect(known.has(group!)).toBe(false);
+        known.add(group!);
+        await shard.producer.cancel(shard.queue, group!);
+      }
+      ({ cursor } = page);
+    } while (cursor !== undefined);
+    expect([...known].sort()).toEqual(names);
+  });
+
+  it('are shown from where an older library has left off', async () => {
+    for (const group of ['a', 'b', 'c']) await shard.producer.enqueue(shard.queue, 1, { group, delay: HOUR });
+    const { groups } = await shard.inspector.groups(shard.queue, { cursor: '2' });
+    expect(groups).toHaveLength(1);
+  });
+
   it('are forgotten with their last job', async () => {
     await store(
       { id: 'A', at: 1_000, group: 'a' },

@@ -2,7 +2,8 @@
 -- of which jobs only run, which `ring` need not have. Of a group without jobs that has a window nothing tells the name: it is left out.
 -- Reads only.
 -- KEYS  the shard's fixed list
--- ARGV  1 where the page begins: '' or what the page before replied   2 limit (1..100): so many groups are looked at
+-- ARGV  1 where the page begins: '' or what the page before replied; a number of groups where an older library has replied
+--       2 limit (1..100): so many groups are looked at
 -- Reply where the next page begins or '', then per group a list: base, waiting, due, running, until when it is at a limit or -1, the stored
 --       text of one of its jobs up to the payload or ''
 -- Cost  O(limit) times O(priorities in use x log n) commands of O(log n)
@@ -11,6 +12,7 @@
 --#include layout
 --#include envelope
 --#include groups
+--#include behind
 
 adopts = true
 local refused = read_meta(false)
@@ -48,12 +50,14 @@ end
 
 local behind = string.match(ARGV[1], '^r(%d+)$')
 if not behind then
-  local skip = tonumber(ARGV[1]) or 0
+  -- Not by a number: of those that stand before it some may be gone by now.
+  local score, base = string.match(ARGV[1], '^p(%-?%d+)_(%d+)$')
+  local skip = score and place_behind(RING, score, base) or tonumber(ARGV[1]) or 0
   local found = call('ZRANGE', RING, skip, skip + limit - 1, 'WITHSCORES')
   for n = 1, #found / 2 do add(found[2 * n - 1], tonumber(found[2 * n])) end
   limit = limit - #found / 2
   if limit == 0 and call('ZCARD', RING) > skip + #found / 2 then
-    out[1] = exact(skip + #found / 2)
+    out[1] = 'p' .. exact(tonumber(found[#found])) .. '_' .. found[#found - 1]
     return out
   end
 end
