@@ -199,6 +199,8 @@ class Pull {
   #silentAt = 0;
   /** Places of the queues that had nothing left to give. */
   readonly #answered = new Set<number>();
+  /** What Redis had refused to each queue before: it may have been mended since. */
+  readonly #refused: readonly (Error | undefined)[];
   #missing: number;
   #asked = 0;
   /** The first job ends the wait. */
@@ -217,6 +219,7 @@ class Pull {
   ) {
     this.#missing = max;
     this.#claimed = sources.map(() => []);
+    this.#refused = sources.map(({ fault }) => fault);
     this.jobs = new Promise((resolve, reject) => {
       this.#done = resolve;
       this.#fail = reject;
@@ -289,9 +292,12 @@ class Pull {
   }
 
   #timeOut(): void {
-    const silent = this.sources.find((_, index) => !this.#answered.has(index));
+    const index = this.sources.findIndex((_, at) => !this.#answered.has(at));
+    const silent = this.sources[index];
     if (silent && !this.#hasJobs) {
-      this.#fail(new UnavailableError(`${this.call}("${silent.queue}"): Redis did not answer.`));
+      const { fault } = silent;
+      const why = fault && fault !== this.#refused[index] ? `: ${fault.message}` : '.';
+      this.#fail(new UnavailableError(`${this.call}("${silent.queue}"): Redis did not answer${why}`));
     }
     this.end();
   }

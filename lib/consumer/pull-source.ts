@@ -70,6 +70,11 @@ export class PullSource {
     return this.#worker!.running > this.#held;
   }
 
+  /** What Redis refuses to the worker, while that lasts. */
+  get fault(): Error | undefined {
+    return this.#worker!.fault;
+  }
+
   get worker(): QueueWorker | undefined {
     return this.#worker;
   }

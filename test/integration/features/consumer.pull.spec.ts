@@ -212,6 +212,14 @@ describe('a queue that does not answer', () => {
     });
   });
 
+  it('is named with the reason, where Redis has refused', async () => {
+    const { app } = await here.start({ options: { commandTimeout: '1s' } });
+    const silent = `silent${queues++}`;
+    await silence(silent);
+    const reason = new RegExp(`"${silent}"\\): Redis did not answer: .*WRONGTYPE`);
+    await expect(app.get(DelayQueueConsumer).pull(silent)).rejects.toThrow(reason);
+  });
+
   it('of which only a shard is silent kept what the others had given until the wait and the command timeout were over', async () => {
     const queue = `sharded${queues++}`;
     const { app, producer } = await here.start({ options: { queues: { [queue]: { shards: 2 } } } });
