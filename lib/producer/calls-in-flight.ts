@@ -24,7 +24,7 @@ export interface Confirmation {
 /** One script call, with the calls that travel in it. */
 export interface Flight {
   readonly session: Session;
-  readonly script: AnyScriptName;
+  script: AnyScriptName;
   readonly args: (string | number)[];
   calls: readonly Call[];
   /** Calls that want to know what became of a job of this one. */
@@ -300,8 +300,12 @@ export class CallsInFlight {
   }
 }
 
-/** Of a call that has ended: its number is all that a repeat needs. */
+/**
+ * Of a call that has ended: its number is all that a repeat needs. It is asked for by the script that every queue takes: `place` without
+ * jobs is refused where the call never came and no other job has a group.
+ */
 function keepOnlyNumber(flight: Flight): void {
+  flight.script = 'enqueue';
   flight.calls = [];
   flight.args.length = 1;
 }

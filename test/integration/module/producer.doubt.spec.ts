@@ -117,6 +117,14 @@ describe('the repeat of an enqueue in doubt', () => {
     expect(await near.inspector.totals(queue)).toMatchObject({ enqueued: 3 });
   });
 
+  it('of a job with a group that never arrived makes it, also where no other of its queue has one', async () => {
+    const { queue, near, producer, inDoubt } = await farProducer({ runs: false });
+    const call = () => producer.enqueue(queue, 1, { id: 'a', delay: '1h', group: 'g' });
+    await inDoubt('request', call);
+    expect(await repeated(call)).toMatchObject({ outcome: 'created', state: 'delayed' });
+    expect(await near.producer.get(queue, 'a')).toMatchObject({ state: 'delayed', group: 'g' });
+  });
+
   it('of many jobs gets the answers of those that arrived, together with jobs that are new', async () => {
     const { queue, ran, near, producer, inDoubt, gone } = await farProducer();
     const items = Array.from({ length: 300 }, (_, n) => ({ payload: n, id: `j${n}`, delay: n < 100 ? 0 : 3_600_000 }));
