@@ -116,6 +116,11 @@ export class CallsInFlight {
     return this.#doubts.isEmpty ? undefined : this.#doubts.take(item);
   }
 
+  /** The call that took it was refused: the next one is its repeat. */
+  leaveDoubt(doubt: Doubt<Flight>): void {
+    this.#doubts.add(doubt);
+  }
+
   /** The next enqueue under this id is a new job, even if one in doubt has the id. */
   forget(id: string): void {
     this.#doubts.forget(id);

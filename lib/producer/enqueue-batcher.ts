@@ -100,7 +100,8 @@ export class EnqueueBatcher {
   }
 
   /** Waits for the answer of the call that the job was in; that is asked for unless the call is still on its way. */
-  #repeat({ flight, place }: Doubt<Flight>, item: EnqueueItem): Promise<EnqueueReply> {
+  #repeat(doubt: Doubt<Flight>, item: EnqueueItem): Promise<EnqueueReply> {
+    const { flight, place } = doubt;
     if (flight.replies) {
       const reply = flight.replies[place];
       return reply ? Promise.resolve(reply) : this.#enqueue(item);
@@ -108,6 +109,7 @@ export class EnqueueBatcher {
     return new Promise((resolve, reject) => {
       const call = new JobCall(item, this.#pending.deadline, resolve, reject);
       if (this.#admit(call)) this.#inFlight.repeat(flight, place, call);
+      else this.#inFlight.leaveDoubt(doubt);
     });
   }
 

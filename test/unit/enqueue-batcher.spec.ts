@@ -53,6 +53,23 @@ describe('a repeat of an enqueue in doubt', () => {
   );
 });
 
+it('a repeat that is refused because too much waits leaves the enqueue in doubt to the next one', async () => {
+  const { batcher, answer, calls } = silentShard();
+  await expect(batcher.enqueue(item('a'))).rejects.toMatchObject({ maybeAccepted: true });
+  const large = batcher.enqueue({
+    ...item('large'),
+    content: '\n' + 'x'.repeat(64 * 1024 * 1024 - 'large'.length - 1),
+  });
+  await expect(batcher.enqueue(item('a'))).rejects.toMatchObject({ code: 'ERR_DQ_BACK_PRESSURE' });
+  await large.catch(() => undefined); // on a slow machine its time may be over
+  const before = calls();
+  const again = batcher.enqueue(item('a'));
+  answer(`${NOW} k r ${NOW}`);
+  await expect(again).resolves.toMatchObject({ outcome: 'kept' });
+  expect(calls()).toBe(before);
+  await batcher.close(0);
+});
+
 it.each([
   [`${NOW}`, false],
   [`${NOW} c - ${NOW}`, false],
