@@ -172,6 +172,7 @@ export class DelayQueueInspector {
     const name = queueNameOf(queue);
     const remaining = (await this.#calls.counts(name, 'removeDead')).map(({ dead }) => dead);
     const shards = await this.#calls.byShard('removeDead', name, chosen, rules.group);
+    for (const id of chosen ?? []) this.shards.forgetDoubts(name, id);
     const { removed, left } = await this.#calls.remove(name, 'x', shards, rules.limit);
     for (const [shard, count] of left) remaining[shard] = count;
     return { removed, remaining: sum(remaining) };
@@ -214,6 +215,7 @@ export class DelayQueueInspector {
     );
     let removed = 0;
     const shards = await this.#calls.counts(name, 'purge');
+    if (states.includes('waiting')) this.shards.forgetDoubts(name);
     for (const [shard, { delayed, due, dead, completed }] of shards.entries()) {
       const most = { waiting: delayed + due, dead, completed };
       for (const state of PURGED_STATES) {

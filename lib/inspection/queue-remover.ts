@@ -36,6 +36,7 @@ export class QueueRemover {
     }
     // Before the first shard goes: one that is refused is refused whole.
     if (jobs > 0 && !force) throw new QueueNotEmptyError(queue, jobs);
+    shards.forgetDoubts(queue);
     for (const index of stores.keys()) {
       if (!(await this.#has(index, count))) continue;
       const tag = this.#tag(shardName(queue, index, count));

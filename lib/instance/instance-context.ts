@@ -120,8 +120,8 @@ export class InstanceContext {
     return this.durable.of(this.stores(queue)[shard]!, demand);
   }
 
-  /** An enqueue under this id is a new one from now on, not the repeat of one in doubt. */
-  forgetDoubts(queue: string, id: string): void {
+  /** An enqueue under this id, or under any, is a new one from now on, not the repeat of one in doubt: what that made is removed. */
+  forgetDoubts(queue: string, id?: string): void {
     for (const producer of this.#queues.get(queue) ?? []) producer?.forget(id);
     for (const store of this.stores(queue)) this.durable.forgetDoubts(store, id);
   }

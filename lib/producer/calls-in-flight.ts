@@ -121,9 +121,10 @@ export class CallsInFlight {
     this.#doubts.add(doubt);
   }
 
-  /** The next enqueue under this id is a new job, even if one in doubt has the id. */
-  forget(id: string): void {
-    this.#doubts.forget(id);
+  /** The next enqueue under this id, or under any, is a new job, even if one in doubt has the id. */
+  forget(id?: string): void {
+    if (id === undefined) this.#doubts.forgetAll();
+    else this.#doubts.forget(id);
   }
 
   /** Gives up all that is on its way. */

@@ -83,6 +83,11 @@ export class DoubtfulJobs<Flight> {
     this.#byId.delete(id);
   }
 
+  /** The same of all. */
+  forgetAll(): void {
+    for (const id of this.#byId.keys()) this.forget(id);
+  }
+
   clear(): void {
     this.#byId.clear();
     this.#flights.clear();

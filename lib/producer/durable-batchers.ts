@@ -90,7 +90,7 @@ export class DurableBatchers {
   }
 
   /** See `ProducerShards.forgetDoubts`. */
-  forgetDoubts({ keys }: ShardStore, id: string): void {
+  forgetDoubts({ keys }: ShardStore, id?: string): void {
     for (const [name, queue] of this.#queues) if (name.endsWith(` ${keys.due}`)) queue.forget(id);
   }
 

@@ -113,8 +113,8 @@ export class EnqueueBatcher {
     });
   }
 
-  /** The next enqueue under this id is a new job, even if one in doubt has the id. */
-  forget(id: string): void {
+  /** The next enqueue under this id, or under any, is a new job, even if one in doubt has the id. */
+  forget(id?: string): void {
     this.#inFlight.forget(id);
   }
 

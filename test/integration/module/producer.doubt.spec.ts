@@ -1,6 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import { BulkEnqueueError, UnavailableError } from '../../../lib/index.js';
-import type { DelayQueueProducer, DelayQueueRootOptions, EnqueueOptions, PayloadCodec } from '../../../lib/index.js';
+import type {
+  DelayQueueInspector,
+  DelayQueueProducer,
+  DelayQueueRootOptions,
+  EnqueueOptions,
+  PayloadCodec,
+} from '../../../lib/index.js';
 import { handlerClass } from '../../helpers/app.js';
 import { endingWithEachTest } from '../../helpers/ending.js';
 import { eventually } from '../../helpers/eventually.js';
@@ -173,6 +179,11 @@ describe('no repeat is', () => {
       },
     ],
   ];
+  const removals: [string, (inspector: DelayQueueInspector, queue: string) => Promise<unknown>][] = [
+    ['is purged', (inspector, queue) => inspector.purge(queue)],
+    ['goes with its queue', (inspector, queue) => inspector.remove(queue, { force: true })],
+    ['is removed from dead letters', (inspector, queue) => inspector.removeDead(queue, ['a'])],
+  ];
   function replacing(producer: DelayQueueProducer, queue: string) {
     return producer.enqueue(queue, 'old', { id: 'a', onDuplicate: 'replace' });
   }
@@ -183,6 +194,16 @@ describe('no repeat is', () => {
     await gone('a');
     await repeated(() => wish(producer, queue));
     await eventually(() => expect(ran).toHaveLength(2));
+  });
+
+  it.each(removals)('what comes after the job %s: it is made', async (_, remove) => {
+    const { queue, near, far, producer, inDoubt } = await farProducer({ runs: false });
+    const call = () => producer.enqueue(queue, 1, { id: 'a', delay: '1h' });
+    await inDoubt('answer', call);
+    await near.producer.cancel(queue, 'a'); // so that there is nothing to be kept
+    await repeated(() => remove(far.inspector, queue));
+    await repeated(call);
+    expect(await near.producer.get(queue, 'a')).toMatchObject({ state: 'delayed' });
   });
 
   it('a call with another payload that a codec of the application writes: it runs', async () => {
