@@ -11,6 +11,7 @@ const CLOCK_ERROR_MS = 60_000;
  * A delay counts from the server's time, which is not known here. So with a delay only what no clock that is nearly right could
  * excuse is refused; with `at` everything.
  *
+ * @param laterMs put on top of its own delay
  * @throws InvalidOptionError for a job that expires before it is due
  */
 export function refuseExpired(
@@ -18,9 +19,11 @@ export function refuseExpired(
   { delayMs = 0 }: ResolvedEnqueueDefaults,
   queue: string,
   naming: OptionNaming = (option) => `enqueue("${queue}", { ${option} })`,
+  laterMs = 0,
 ): void {
-  if (dueAt === 'keep' || (due === undefined && delayMs === 0)) return;
-  const [ms, excused] = due?.kind === 'at' ? [due.ms, 0] : [wallClock() + (due?.ms ?? delayMs), CLOCK_ERROR_MS];
+  if (dueAt === 'keep' || (due === undefined && delayMs + laterMs === 0)) return;
+  const own = due?.ms ?? delayMs;
+  const [ms, excused] = due?.kind === 'at' ? [own + laterMs, 0] : [wallClock() + own + laterMs, CLOCK_ERROR_MS];
   if (expiresAtMs >= ms - excused) return;
   throw new InvalidOptionError(
     `${naming(due ? `${due.kind}, expiresAt` : 'expiresAt')}: the job would expire at ${isoOf(expiresAtMs)}, before it is due ` +

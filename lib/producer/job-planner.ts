@@ -76,7 +76,8 @@ export class JobPlanner {
       const field = naming?.('dueAt') ?? `enqueue("${name}", { dueAt })`;
       throw new InvalidOptionError(`${field}: holds with onDuplicate 'replace', but it is '${resolved.onDuplicate}'.`);
     }
-    if (resolved.expiresAtMs !== undefined) refuseExpired(resolved, this.#defaultsOf(name, definition), name, naming);
+    if (resolved.expiresAtMs !== undefined)
+      refuseExpired(resolved, this.#defaultsOf(name, definition), name, naming, laterMs);
     const encoded = this.queues.payloads.encode(payload, name);
     const checked = turn
       ? turn.then(this.#check.bind(this, name, definition, encoded))

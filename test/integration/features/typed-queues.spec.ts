@@ -10,7 +10,7 @@ import {
   getQueueToken,
   InjectQueue,
 } from '../../../lib/index.js';
-import type { ContextProvider, StandardSchema } from '../../../lib/index.js';
+import type { ContextProvider, EnqueueOptions, StandardSchema } from '../../../lib/index.js';
 import { createApp, handlerClass } from '../../helpers/app.js';
 import type { TestAppSettings } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
@@ -299,4 +299,29 @@ describe('enqueueMany', () => {
     await close();
     await world.close();
   });
+
+  it.each<[string, EnqueueOptions]>([
+    ['now', {}],
+    ['after a delay', { delay: '1h' }],
+    ['at a moment', { at: Date.now() + 60_000 }],
+  ])(
+    'refuses a batch from %s on that `spread` puts off beyond an expiry: those jobs would never run',
+    async (_, due) => {
+      const world = await World.open();
+      const { producer, inspector, close } = await createApp(world);
+      const items = Array.from({ length: 4 }, (_, n) => ({
+        payload: n,
+        ...due,
+        expiresAt: Date.now() + 2 * 3_600_000,
+      }));
+      await expect(producer.enqueueMany('fan', items, { spread: '8h' })).rejects.toMatchObject({
+        code: 'ERR_DQ_INVALID_OPTION',
+        message: expect.stringMatching(/item [12].*expire at .*, before it is due/),
+      });
+      expect(await inspector.counts('fan')).toMatchObject({ delayed: 0 });
+      expect(await producer.enqueueMany('fan', items, { spread: '1h' })).toHaveLength(4);
+      await close();
+      await world.close();
+    },
+  );
 });
