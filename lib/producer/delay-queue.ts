@@ -12,6 +12,7 @@ import type { ScheduleOptions, ScheduleTimes } from '../recurring/schedule-optio
 import type { UnscheduleResult } from './schedule.producer.js';
 import type { Given } from '../job/payload-types.js';
 import type { PayloadOf, QueueDefinition, QueueRef } from '../job/queue-definition.js';
+import type { LocalTime } from '../job/wall-clock.js';
 import type { JobSnapshot } from '../redis/job-snapshot.js';
 import type { CancelResult, RescheduleResult, SignalResult, UpdateResult } from './change-results.js';
 import type { DelayQueueProducer } from './delay-queue.producer.js';
@@ -49,7 +50,7 @@ export class DelayQueue<T = unknown> {
 
   reschedule(
     id: string,
-    to: { delay: Duration } | { at: Date | number },
+    to: { delay: Duration } | { at: Date | number | LocalTime },
     options?: GroupOption,
   ): Promise<RescheduleResult> {
     return this.producer().reschedule(this.definition, id, to, options);

@@ -128,6 +128,7 @@ export class Senders {
     void this.two.enqueue({ paymentId: 'A', amount: 5 });
     // @ts-expect-error amount is missing
     void this.two.enqueue({ paymentId: 'A' });
+    void this.two.reschedule('id', { at: { local: '2027-03-28T09:00', timeZone: 'Europe/Berlin' } });
   }
 }
 export class WrongSender {
