@@ -21,6 +21,7 @@ import type { EnqueueItem } from '../redis/enqueue.protocol.js';
 import { readItem, withDurability } from './bulk-item.js';
 import { groupByDefinition, idByDefinition, withRules } from './definition-rules.js';
 import { refuseExpired } from './expiry-rule.js';
+import { MOST_REMEMBERED } from './forget-idle.js';
 import { IdleOptions } from './idle-options.js';
 import { contextOf } from './job-context.js';
 import { expiresInMsOf, specOf } from './job-spec.js';
@@ -190,7 +191,10 @@ export class JobPlanner {
     if (known) return known;
     const defaults = resolveEnqueueDefaults({ queue: name, definition, module: this.module });
     if (definition) this.#definitionDefaults.set(definition, defaults);
-    else this.#defaults.set(name, defaults);
+    else {
+      if (this.#defaults.size >= MOST_REMEMBERED) this.#defaults.clear();
+      this.#defaults.set(name, defaults);
+    }
     return defaults;
   }
 }
