@@ -1,5 +1,4 @@
 import type { InstanceContext } from '../instance/instance-context.js';
-import type { GroupOption } from '../instance/job-shards.js';
 import { queueNameOf } from '../job/queue-definition.js';
 import type { QueueRef } from '../job/queue-definition.js';
 import { readActOptions, readChoice, readTimes } from './bulk-options.js';
@@ -8,12 +7,12 @@ import type { BulkActPage, BulkCancelOutcome, BulkMoveOutcome, BulkRescheduleOut
 import type { BulkWalk } from './bulk-walk.js';
 import type { MoveResult } from './job-mover.js';
 
-/** @internal */
+/** @internal As `move()`, of jobs of one shard: groups in others may have jobs of the same ids. */
 export type Move = (
   queue: QueueRef,
   ids: readonly string[],
   target: QueueRef,
-  options?: GroupOption,
+  shard: number,
 ) => Promise<{ results: MoveResult[] }>;
 
 /**
@@ -78,8 +77,7 @@ export class BulkActs {
   ): Promise<BulkActPage<BulkMoveOutcome>> {
     queueNameOf(target, 'bulk.move(target)');
     const { walk } = await this.#begin('move', queue, choice, options);
-    const inGroup = 'ids' in choice && choice.group !== undefined ? { group: choice.group } : undefined;
-    return walk.move((ids) => this.mover(queue, ids, target, inGroup));
+    return walk.move((ids, shard) => this.mover(queue, ids, target, shard));
   }
 
   async #begin(

@@ -112,14 +112,16 @@ export class BulkWalk {
     });
   }
 
-  /** @param mover moves waiting jobs that no schedule made, and says of each what became of it */
-  move(mover: (ids: readonly string[]) => Promise<{ results: MoveResult[] }>): Promise<BulkActPage<BulkMoveOutcome>> {
+  /** @param mover moves waiting jobs of one shard that no schedule made, and says of each what became of it */
+  move(
+    mover: (ids: readonly string[], shard: number) => Promise<{ results: MoveResult[] }>,
+  ): Promise<BulkActPage<BulkMoveOutcome>> {
     return this.#run<BulkMoveOutcome>({
       latestFirst: false,
       foresee: (target) => (isOccurrence(target) ? leftToItsSchedule(target) : foreseen(target, 'moved')),
-      change: async (_, targets) => {
+      change: async (shard, targets) => {
         const ids = targets.filter((target) => !isOccurrence(target)).map(({ id }) => id);
-        const moved = new Map((await mover(ids)).results.map((result) => [result.id, result]));
+        const moved = new Map((await mover(ids, shard)).results.map((result) => [result.id, result]));
         return targets.map((target) => moved.get(target.id) ?? leftToItsSchedule(target));
       },
     });

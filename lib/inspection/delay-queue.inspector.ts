@@ -36,7 +36,7 @@ import type {
   ReshardOptions,
 } from './inspector-options.js';
 import type { QueueLimits } from '../job/queue-limits.js';
-import type { MoveResult } from './job-mover.js';
+import type { MovedFrom, MoveResult } from './job-mover.js';
 import { readJobPage } from './job-pages.js';
 import { LimitCalls } from './limit-calls.js';
 import type { GroupsOptions, QueueGroup, StoredLimits } from './limit-calls.js';
@@ -57,7 +57,7 @@ export class DelayQueueInspector {
   /** @internal */
   constructor(private readonly shards: InstanceContext) {
     this.#calls = new ShardCalls(madeByRoot(shards, 'DelayQueueInspector'));
-    this.bulk = new BulkActs(shards, (queue, ids, target, options) => this.move(queue, ids, target, options));
+    this.bulk = new BulkActs(shards, (queue, ids, target, shard) => this.#move(queue, ids, target, { shard }));
   }
 
   /** For a queue with shards the sum over its shards. The queue counts as paused if one shard is. */
@@ -249,7 +249,15 @@ export class DelayQueueInspector {
     target: QueueRef,
     options?: GroupOption,
   ): Promise<{ results: MoveResult[] }> {
-    const group = onlyGroup(options, 'move(queue, ids, target, options)');
+    return this.#move(queue, ids, target, { group: onlyGroup(options, 'move(queue, ids, target, options)') });
+  }
+
+  async #move(
+    queue: QueueRef,
+    ids: readonly string[],
+    target: QueueRef,
+    where: MovedFrom,
+  ): Promise<{ results: MoveResult[] }> {
     const from = queueNameOf(queue, 'move(queue)');
     const to = this.shards.nameOf(target, 'move(target)');
     if (from === to) throw new InvalidOptionError(`move("${from}", ids, target): the target is the queue itself.`);
@@ -258,7 +266,7 @@ export class DelayQueueInspector {
     const definition = isQueueDefinition(target) ? target : this.shards.definitionOf(to);
     const { maxSize } = resolveEnqueueDefaults({ queue: to, definition, module: this.shards.options });
     const { JobMover } = await import('./job-mover.js');
-    return { results: await new JobMover(this.shards, from, to, maxSize).move(chosen, group) };
+    return { results: await new JobMover(this.shards, from, to, maxSize).move(chosen, where) };
   }
 
   /**

@@ -28,6 +28,12 @@ export interface MoveResult {
   outcome: MoveOutcome;
 }
 
+/** Where jobs are that are to be moved, as far as it is known. */
+export interface MovedFrom {
+  readonly group?: string | undefined;
+  readonly shard?: number;
+}
+
 interface Held {
   readonly id: string;
   readonly dueAt: number;
@@ -79,13 +85,12 @@ export class JobMover {
     this.#leaseMs = Math.min(LEASE_MS.max, Math.max(LEAST_LEASE_MS, longest));
   }
 
-  /** @param group that of all these jobs; undefined when the caller does not say */
-  async move(ids: readonly string[], group?: string): Promise<MoveResult[]> {
+  /** @param where the group or the shard of all these jobs; neither when the caller does not say */
+  async move(ids: readonly string[], where: MovedFrom): Promise<MoveResult[]> {
     const unique = [...new Set(ids)];
     const outcomes = new Map<string, MoveOutcome>();
     const shards = this.shards.stores(this.from).length;
-    const shardOfId =
-      group === undefined ? await this.#find(unique) : shardsInGroup(this.shards, this.from, unique, group);
+    const shardOfId = await this.#find(unique, where);
     for (let shard = 0; shard < shards; shard++) {
       const left = unique.filter((id) => shardOfId.get(id) === shard);
       while (left.length > 0) left.splice(0, await this.#moveChunk(shard, left.slice(0, CHUNK), outcomes));
@@ -93,7 +98,9 @@ export class JobMover {
     return unique.map((id) => ({ id, outcome: outcomes.get(id)! }));
   }
 
-  async #find(ids: readonly string[]): Promise<Map<string, number>> {
+  async #find(ids: readonly string[], { group, shard }: MovedFrom): Promise<Map<string, number>> {
+    if (shard !== undefined) return new Map(ids.map((id) => [id, shard]));
+    if (group !== undefined) return shardsInGroup(this.shards, this.from, ids, group);
     try {
       return await shardsOf(this.shards, 'move', this.from, ids);
     } catch (error) {

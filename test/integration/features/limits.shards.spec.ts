@@ -263,6 +263,25 @@ describe('a job of a group in a queue with shards', () => {
     expect(await producer.get(queue, id, { group: a })).toMatchObject({ payload: a });
   });
 
+  it('is moved with the jobs of its range, whatever has the same id elsewhere', async () => {
+    const [queue, target] = [newQueue(), newQueue()];
+    const { producer, inspector } = await looker(queue, 4);
+    const [a, b] = [groupIn(1, 4), groupIn(2, 4)];
+    const at = Date.now() + 3_600_000;
+    const later = at + 3_600_000;
+    // One id is used without a group, too, the other one by another group.
+    const [plain, shared] = [idIn(0, 4, 'plain'), idIn(0, 4, 'shared')];
+    await producer.enqueue(queue, 'other', { id: plain, at: later });
+    await producer.enqueue(queue, 'other', { id: shared, group: b, at: later });
+    for (const id of [plain, shared]) await producer.enqueue(queue, 'meant', { id, group: a, at });
+    const { results } = await inspector.bulk.move(queue, { from: at, to: later }, target);
+    expect(results).toEqual([plain, shared].map((id) => ({ id, outcome: 'moved' })));
+    for (const id of [plain, shared]) {
+      expect(await producer.get(target, id)).toMatchObject({ payload: 'meant' });
+      expect(await producer.get(queue, id)).toMatchObject({ payload: 'other' });
+    }
+  });
+
   it('is found by acts on many jobs: cancelled, moved away and here, requeued and removed when it is dead', async () => {
     const [queue, plain] = [newQueue(), newQueue()];
     const handle = (_: unknown, { id }: DelayedJob) => {
