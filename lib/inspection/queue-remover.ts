@@ -40,7 +40,7 @@ export class QueueRemover {
     for (const index of stores.keys()) {
       if (!(await this.#has(index, count))) continue;
       const tag = this.#tag(shardName(queue, index, count));
-      const left = await tag.run('endShard', [ownState(index, count), '', force ? 'f' : 'j']);
+      const left = await endShard(tag, ownState(index, count), force ? 'f' : 'j');
       // They came in meanwhile.
       if (left !== 'OK') throw new QueueNotEmptyError(queue, Number(left));
     }
@@ -100,6 +100,16 @@ export class QueueRemover {
 
   #tag(name: string): ShardMarks {
     return new ShardMarks(this.shards.connection, this.shards.options.prefix, name);
+  }
+}
+
+/** @returns OK, or how many jobs are there */
+async function endShard(tag: ShardMarks, state: ShardState, keeps: 'f' | 'j'): Promise<unknown> {
+  for (;;) {
+    const [since] = await tag.meta(['since']);
+    const answer = await tag.run('endShard', [state, '', keeps, since ?? '']);
+    // Its first job, or its first worker, came in between.
+    if (answer !== 'anew') return answer;
   }
 }
 

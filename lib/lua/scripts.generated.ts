@@ -528,8 +528,9 @@ return (tonumber(score) or 0) >= now + 415000
 end
 local function is_fresh(score)
 return tonumber(score) % 1 == 0 or is_long(score)
-end`, PARTS.wake, `local refused, leader = begin_moving(ARGV[1], 'leader')
+end`, PARTS.wake, `local refused, leader, since = begin_moving(ARGV[1], 'leader', 'since')
 if refused then return refused end
+if ARGV[4] and ARGV[4] ~= (since or '') then return 'anew' end
 call('HLEN', JOBS); call('HLEN', FOLLOWUPS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE)
 call('ZCARD', LEASES); call('ZCARD', IDLE); call('HLEN', HISTORY)
 call('HLEN', SCHEDULES); call('ZCARD', PENDING)

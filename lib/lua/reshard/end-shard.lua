@@ -2,8 +2,9 @@
 -- is removed it wakes the workers that sleep, so that they register anew.
 -- KEYS  the shard's fixed list, and the keys of schedules
 -- ARGV  1 the state these keys must be in   2 the state to leave, or '' for nothing   3 what keeps it from that: nothing here for all
---       that is stored, j for jobs that wait, run or are dead and for schedules, f for nothing
--- Reply OK, or the number of jobs that are still here
+--       that is stored, j for jobs that wait, run or are dead and for schedules, f for nothing   4 of a removal: `since` of `meta`, or ''.
+--       A copy of the call that arrives late finds another one where the queue was made anew, and changes nothing
+-- Reply OK, the number of jobs that are still here, or anew
 -- Cost  O(1): large keys are freed in the background
 --#include keys
 --#include schedule-keys
@@ -16,8 +17,9 @@
 --#include changed
 --#include wake
 
-local refused, leader = begin_moving(ARGV[1], 'leader')
+local refused, leader, since = begin_moving(ARGV[1], 'leader', 'since')
 if refused then return refused end
+if ARGV[4] and ARGV[4] ~= (since or '') then return 'anew' end
 call('HLEN', JOBS); call('HLEN', FOLLOWUPS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE)
 call('ZCARD', LEASES); call('ZCARD', IDLE); call('HLEN', HISTORY)
 call('HLEN', SCHEDULES); call('ZCARD', PENDING)

@@ -5,6 +5,7 @@ import { holding } from '../../helpers/holding.js';
 import { connectionToken } from '../../../lib/delay-queue.tokens.js';
 import { DEFAULT_INSTANCE } from '../../../lib/handlers/on-delayed.decorator.js';
 import type { RedisConnection } from '../../../lib/redis/redis.connection.js';
+import { NoAnswerError } from '../../../lib/redis/redis.errors.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
 
 const here = inAWorld();
@@ -155,6 +156,32 @@ describe('a queue that nobody uses any more stayed in Redis for ever; remove() d
     expect(await other.inspector.queues()).not.toContain(queue);
     expect(await other.inspector.counts(`${queue}:3`)).toMatchObject({ delayed: 1 });
   });
+
+  it.each([1, 2])(
+    'and a copy of a call that arrives late leaves alone what was made since, with %i shards',
+    async (shards) => {
+      const queue = fresh();
+      const { producer, inspector, app } = await here.start({
+        options: { consume: false, queues: { [queue]: { shards } } },
+      });
+      const items = Array.from({ length: 8 }, (_, n) => ({ payload: n, id: `j${n}`, delay: HOUR }));
+      await producer.enqueueMany(queue, items);
+      const connection = app.get<RedisConnection>(connectionToken(DEFAULT_INSTANCE));
+      const run = connection.run.bind(connection);
+      let late: (() => Promise<unknown>) | undefined;
+      const calls = jest.spyOn(connection, 'run').mockImplementation(async (...call) => {
+        if (late || call[0] !== 'endShard') return run(...call);
+        late = () => run(...call);
+        throw new NoAnswerError('it is held up on its way');
+      });
+      await expect(inspector.remove(queue, { force: true })).rejects.toMatchObject({ code: 'ERR_DQ_UNAVAILABLE' });
+      await inspector.remove(queue, { force: true });
+      calls.mockRestore();
+      await producer.enqueueMany(queue, items);
+      await late!();
+      expect(await inspector.counts(queue)).toMatchObject({ delayed: items.length });
+    },
+  );
 
   it('and refuses options that it does not know', async () => {
     const { inspector } = await here.start();
