@@ -5,12 +5,16 @@ import { BEGINNING, SCORE } from './shard-pages.js';
 /** How far a bulk act has come. */
 export class BulkCursor {
   isAtEnd = false;
+  /** This call ends here: some shards failed. */
+  isInterrupted = false;
   /** Of a range: the shard that it is in, and the last job that it met there. */
   shard = 0;
   score = BEGINNING.score;
   id = BEGINNING.id;
   /** Ids that are done; of a range jobs of this shard. */
   place = 0;
+  /** Of ids: of those that come next, which are left, counted from `place`. Undefined: all. */
+  left: readonly number[] | undefined;
   /** Of a range: jobs of this shard that were in it when the walk came to the shard. */
   total = 0;
   /** Of a range: where new due times begin, ms. */
@@ -33,7 +37,7 @@ export class BulkCursor {
     const isSound =
       isCount(place) &&
       (isOfIds
-        ? values.length === 1
+        ? values.every((value, n) => isCount(value) && (n < 2 || (value as number) > (values[n - 1] as number)))
         : values.length === 7 &&
           isCount(count) &&
           isCount(shard) &&
@@ -42,6 +46,7 @@ export class BulkCursor {
           isTime(base));
     if (!isSound) throw new InvalidOptionError(`${field}: is not what the call before gave as cursor.`);
     cursor.place = place as number;
+    if (isOfIds && values.length > 1) cursor.left = values.slice(1) as number[];
     if (isOfIds) return cursor;
     if (count !== shards || (shard as number) >= shards) {
       throw new InvalidOptionError(`${field}: is of a queue with another number of shards; begin anew.`);
@@ -73,7 +78,9 @@ export class BulkCursor {
 
   toString(): string {
     const { place, shards, shard, score, id, total, base } = this;
-    const values = this.isOfIds ? [place] : [place, shards, shard, score, id, total, base ?? null];
+    const values = this.isOfIds
+      ? [place, ...(this.left ?? [])]
+      : [place, shards, shard, score, id, total, base ?? null];
     return Buffer.from(JSON.stringify(values)).toString('base64url');
   }
 }

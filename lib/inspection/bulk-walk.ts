@@ -158,7 +158,7 @@ export class BulkWalk {
     const results: BulkActResult<Outcome>[] = [];
     let hasBegun = false;
     try {
-      while (!cursor.isAtEnd && cursor.met < options.limit) {
+      while (!cursor.isAtEnd && !cursor.isInterrupted && cursor.met < options.limit) {
         const page = 'ids' in choice ? this.#ids(choice, cursor, act) : this.#range(choice, cursor, act);
         results.push(...(await page));
         hasBegun = true;
@@ -169,13 +169,15 @@ export class BulkWalk {
     return cursor.isAtEnd ? { results } : { results, cursor: cursor.toString() };
   }
 
-  /** The next 200 ids. */
+  /** The next 200 ids, or what is left of them where some shards failed. */
   async #ids<Outcome extends string>(
     { ids, group }: Extract<Choice, { ids: readonly string[] }>,
     cursor: BulkCursor,
     act: Act<Outcome>,
   ): Promise<BulkActResult<Outcome>[]> {
-    const chunk = ids.slice(cursor.place, cursor.place + CHUNK);
+    const next = ids.slice(cursor.place, cursor.place + CHUNK);
+    const left = (cursor.left ?? [...next.keys()]).filter((n) => n < next.length);
+    const chunk = left.map((n) => next[n]!);
     const { queue, act: name } = this.task;
     const byShard = this.shards.stores(queue).map((): Target[] => []);
     const shards =
@@ -183,15 +185,27 @@ export class BulkWalk {
         ? await shardsOf(this.shards, `bulk.${name}`, queue, chunk)
         : shardsInGroup(this.shards, queue, chunk, group);
     for (const [n, id] of chunk.entries()) {
-      const place = cursor.place + n;
+      const place = cursor.place + left[n]!;
       byShard[shards.get(id)!]!.push({ id, score: '', state: undefined, place, total: ids.length });
     }
     const calls = byShard.map(async (targets, shard) => (targets.length === 0 ? [] : this.#of(shard, targets, act)));
-    const results = new Map((await Promise.all(calls)).flat().map((result) => [result.id, result]));
-    cursor.place += chunk.length;
-    cursor.met += chunk.length;
-    cursor.isAtEnd = cursor.place >= ids.length;
-    return chunk.map((id) => results.get(id)!);
+    const settled = await Promise.allSettled(calls);
+    const results = new Map(
+      settled.flatMap((call) => (call.status === 'fulfilled' ? call.value : [])).map((result) => [result.id, result]),
+    );
+    const failed = settled.find((call) => call.status === 'rejected');
+    if (failed) {
+      // What other shards did is told, and is not done again.
+      if (results.size === 0) throw failed.reason;
+      cursor.left = left.filter((n) => !results.has(next[n]!));
+      cursor.isInterrupted = true;
+    } else {
+      cursor.left = undefined;
+      cursor.place += next.length;
+      cursor.met += next.length;
+      cursor.isAtEnd = cursor.place >= ids.length;
+    }
+    return chunk.flatMap((id) => results.get(id) ?? []);
   }
 
   async #of<Outcome extends string>(

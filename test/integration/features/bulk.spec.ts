@@ -61,6 +61,28 @@ describe('bulk acts on a queue with shards', () => {
     expect(results.length + others.results.length).toBe(30);
     expect(others.cursor).toBeUndefined();
   });
+
+  it('that fail in some shards return the results of the others, and do these no second time', async () => {
+    const { inspector, producer, from, ids } = await filled('partly', 30);
+    const damaged = here.world.key('partly:1', 'due');
+    const kept = await here.world.redis.zrange(damaged, '0', '-1', 'WITHSCORES');
+    await here.world.redis.unlink(damaged);
+    await here.world.redis.set(damaged, 'not a sorted set');
+    const { results, cursor } = await inspector.bulk.reschedule('partly', { ids }, { by: '1h' });
+    expect(results.map(({ outcome }) => outcome)).toEqual(
+      Array.from({ length: 30 - kept.length / 2 }, () => 'rescheduled'),
+    );
+    const again = () => inspector.bulk.reschedule('partly', { ids }, { by: '1h' }, { cursor });
+    await expect(again()).rejects.toThrow(StoredDataError);
+    await here.world.redis.unlink(damaged);
+    await here.world.redis.zadd(damaged, ...kept.toReversed());
+    const others = await again();
+    expect(others.cursor).toBeUndefined();
+    expect([...results, ...others.results].map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
+    for (const [n, id] of ids.entries()) {
+      expect(await producer.get('partly', id)).toMatchObject({ dueAt: new Date(from + n + HOUR) });
+    }
+  });
 });
 
 it('the whole story: a peak is counted, spread and gone', async () => {
