@@ -173,7 +173,9 @@ export class DelayQueueInspector {
     const remaining = (await this.#calls.counts(name, 'removeDead')).map(({ dead }) => dead);
     const shards = await this.#calls.byShard('removeDead', name, chosen, rules.group);
     for (const id of chosen ?? []) this.shards.forgetDoubts(name, id);
-    const { removed, left } = await this.#calls.remove(name, 'x', shards, rules.limit);
+    // No more than there were, or a queue whose jobs go on dying would keep the call for ever.
+    const most = chosen ? rules.limit : Math.min(rules.limit, sum(remaining));
+    const { removed, left } = await this.#calls.remove(name, 'x', shards, most);
     for (const [shard, count] of left) remaining[shard] = count;
     return { removed, remaining: sum(remaining) };
   }
@@ -200,8 +202,8 @@ export class DelayQueueInspector {
   }
 
   /**
-   * Removes waiting and dead jobs, or kept completed ones, in bounded steps. Running jobs stay, and so do jobs that are
-   * enqueued meanwhile. Occurrences that a schedule has made ahead stay, too: it goes on at its next time.
+   * Removes waiting and dead jobs, or kept completed ones, in bounded steps: as many as there were. Running jobs stay. A job that is
+   * enqueued meanwhile may go instead of one that is due later. Occurrences that a schedule has made ahead stay, too: it goes on at its next time.
    *
    * @param options states: which ones; default waiting and dead
    */

@@ -39,7 +39,7 @@ function statesOf(text: string): PurgedState[] {
   return [...new Set(states)] as PurgedState[];
 }
 
-/** No more than there were: jobs that are enqueued meanwhile stay. Ctrl C ends it between two parts. */
+/** No more than there were. Ctrl C ends it between two parts. */
 async function purged(
   { interruption, out }: Cli,
   session: Session,

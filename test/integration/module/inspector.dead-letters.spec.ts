@@ -1,6 +1,7 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { DelayQueueRegistry, DiscardJob, fixed, SnoozeJob } from '../../../lib/index.js';
 import type { DelayedJob, HandlerOptions, RequeueOptions } from '../../../lib/index.js';
+import { EnqueueBatcher } from '../../../lib/producer/enqueue-batcher.js';
 import { handlerClass } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
 import { oneHandler } from '../../helpers/one-handler.js';
@@ -174,5 +175,25 @@ describe('removeDead()', () => {
     expect((await dead()).sort()).toEqual(remaining);
     const { jobs, errors, attempts } = await here.world.read(queue);
     for (const hash of [jobs, errors, attempts]) expect(Object.keys(hash).sort()).toEqual(remaining);
+  });
+
+  it('all removes no more than there were, however fast jobs go on dying', async () => {
+    const queue = 'goes on dying';
+    const { inspector } = await withDead(queue, 3);
+    const run = Reflect.get(EnqueueBatcher.prototype, 'run') as EnqueueBatcher['run'];
+    let more = 5;
+    const calls = jest.spyOn(EnqueueBatcher.prototype, 'run').mockImplementation(async function (
+      this: EnqueueBatcher,
+      ...args
+    ) {
+      const answer = await run.apply(this, args);
+      if (more-- > 0) await here.world.redis.zadd(here.world.key(queue, 'dead'), Date.now(), `later${more}`);
+      return answer;
+    });
+    try {
+      expect(await inspector.removeDead(queue, 'all')).toEqual({ removed: 3, remaining: 0 });
+    } finally {
+      calls.mockRestore();
+    }
   });
 });
