@@ -67,10 +67,15 @@ export class ShardEmptier {
   }
 
   async #each(tag: ShardMarks, index: Parameters<ShardMarks['pages']>[0], kind: Kind): Promise<void> {
-    for await (const page of tag.pages(index)) {
-      const ids = this.hasGroups ? page : page.filter((id) => this.#shardOf(id, 0).name !== tag.name);
-      while (ids.length > 0) await this.#carry(tag, ids, kind);
-    }
+    // Each server has an order of its own: one that takes over, and goes on with the pages of another one, may leave out ids.
+    let link: unknown;
+    do {
+      link = tag.link;
+      for await (const page of tag.pages(index)) {
+        const ids = this.hasGroups ? page : page.filter((id) => this.#shardOf(id, 0).name !== tag.name);
+        while (ids.length > 0) await this.#carry(tag, ids, kind);
+      }
+    } while (link !== tag.link);
   }
 
   /** Moves the first of these ids, as many as fit into one call. */

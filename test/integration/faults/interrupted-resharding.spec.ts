@@ -30,6 +30,44 @@ it('health named a queue whose shards are being changed in words of the store', 
   expect(reasons.join()).not.toContain('DQMOVING');
 });
 
+it('a server that takes over while an index is read, and has another order, leaves no job in the shard where it was', async () => {
+  const queue = fresh();
+  const many = Array.from({ length: 1_000 }, (_, n) => ({ payload: n, id: `m${n}`, delay: '1h' }));
+  const { producer, close } = await producing(queue, 2);
+  await producer.enqueueMany(queue, many);
+  await close();
+  const connection = await connect();
+  const { commands } = connection;
+  const run = connection.run.bind(connection);
+  let isOver = false;
+  connection.run = async (script, ...args) => {
+    const answer = await run(script, ...args);
+    if (script !== 'moveOff' || isOver) return answer;
+    isOver = true;
+    const isGone = new Promise((resolve) => commands.once('close', resolve));
+    commands.disconnect(true);
+    await isGone;
+    await connection.whenReady();
+    return answer;
+  };
+  const zscan = commands.zscan.bind(commands) as (key: string, cursor: string, ...args: unknown[]) => Promise<unknown>;
+  let isRead = false;
+  Object.assign(commands, {
+    zscan: async (key: string, cursor: string, ...args: unknown[]) => {
+      // By its order all that is left stands before the place of the cursor.
+      if (isOver && !isRead && cursor !== '0') return ((isRead = true), ['0', []]);
+      return zscan(key, cursor, ...args);
+    },
+  });
+  await new Resharding(connection, here.world.prefix, queue)
+    .run({ to: 4, waitMs: 0 })
+    .finally(() => connection.close());
+  expect(isRead).toBe(true);
+  const after = await producing(queue, 4);
+  const found = await Promise.all(many.map(({ id }) => after.producer.get(queue, id)));
+  expect(found.map((job) => job?.id)).toEqual(many.map(({ id }) => id));
+});
+
 describe('a shard that a change which is over had shut', () => {
   /** Two shards of a settled queue, of which one says that it is being left. */
   const shut = async (mark: string) => {
