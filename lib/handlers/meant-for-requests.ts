@@ -29,8 +29,9 @@ export function interceptorFailed(
   error: unknown,
   before: BeforeHandler,
 ): void {
-  const { stack = '' } = error as Error;
-  const failed = interceptors.find((one) => stack.includes(`${nameOf(one)}.intercept`));
+  const stack = asked(() => (error as Error).stack);
+  const isIn = (one: NestInterceptor) => typeof stack === 'string' && stack.includes(`${nameOf(one)}.intercept`);
+  const failed = interceptors.find(isIn);
   const name = failed ? nameOf(failed) : interceptors.map(nameOf).join(' or ');
   report(
     failed ?? interceptors[0]!,
@@ -48,12 +49,21 @@ export function providerFailed(key: object, handler: string, error: unknown, bef
 }
 
 function report(key: object, what: string, error: unknown, advice: string, before: BeforeHandler): void {
-  if (error instanceof HttpException || decisionOf(error) || seen.has(key)) return;
+  if (asked(() => error instanceof HttpException) || decisionOf(error) || seen.has(key)) return;
   seen.add(key);
   const why = summarizeRefusal(error, before.payload);
   DelayQueueLogger.of(before.inInstance).warn(
     `${what} failed before a handler of queue "${before.queue}": ${why}. A job is no request: ${advice}. Said once.`,
   );
+}
+
+/** What was thrown may be nothing, or throw when it is asked. That must not escape: the caller is deciding the outcome of a job. */
+function asked<Answer>(ask: () => Answer): Answer | undefined {
+  try {
+    return ask();
+  } catch {
+    return undefined;
+  }
 }
 
 function nameOf(enhancer: object): string {

@@ -112,6 +112,24 @@ describe('what a handler throws', () => {
     expect((await app.run('a')).kind).toBe('failed');
   });
 
+  it('is a failure also where something before the handler throws it, whatever it is', async () => {
+    const { proxy, revoke } = Proxy.revocable({}, {});
+    revoke();
+    const strange = new Proxy({}, { get: throwing(new Error('strange')) });
+    for (const error of [undefined, null, 'text', { stack: 42 }, proxy, strange]) {
+      for (const enhancers of [
+        { guards: [{ canActivate: throwing(error) }] },
+        { interceptors: [{ intercept: throwing(error) }] },
+      ]) {
+        const app = await around(() => 1, enhancers);
+        const outcome = await app.run('a');
+        expect(outcome.kind).toBe('failed');
+        expect(Object.is((outcome as { error: unknown }).error, error)).toBe(true);
+        await app.app.close();
+      }
+    }
+  });
+
   it('is the same error from a rejected promise and a failed observable', async () => {
     const error = new Error('x');
     for (const method of [async () => throwing(error)(), () => throwError(() => error)]) {
