@@ -96,14 +96,21 @@ class Link {
     return this.#inside !== undefined;
   }
 
+  /** No turn passes between the last look at this and the mark that it has ended: what began in it would be forgotten. */
+  get #isInside(): boolean {
+    return this.#inside !== undefined && !this.#insideIsOver;
+  }
+
   async run(around: DelayQueueMiddleware, job: DelayedJob): Promise<void> {
     try {
       await around(job, () => this.#next());
       // The middleware did not await `next()`. To complete now would lose the job if the process died, and its failure.
       if (!this.#insideIsOver) await this.#inside;
+      // That takes a turn also where there was nothing to wait for, in which it may have begun.
+      if (this.#isInside) await this.#inside;
     } finally {
       // It threw, and the attempt that follows a failure must not overlap with this one.
-      if (!this.#insideIsOver) await this.#inside?.catch(ignored);
+      if (this.#isInside) await this.#inside!.catch(ignored);
       this.#ended = true;
     }
   }

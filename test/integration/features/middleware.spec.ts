@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { DelayQueueRegistry, fixed, SnoozeJob } from '../../../lib/index.js';
-import type { DelayQueueMiddleware } from '../../../lib/index.js';
+import type { DelayedJob, DelayQueueMiddleware } from '../../../lib/index.js';
 import { createApp, handlerClass } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
@@ -148,6 +148,30 @@ describe('next() of a middleware', () => {
     for (const fail of fails) fail(new Error('no luck'));
     await becomes(id, { state: 'delayed', attempts: 1, lastError: failure('no luck') });
     await becomes('later', { state: 'delayed', attempts: 1, lastError: failure('no luck') });
+  });
+
+  it('that comes just when the middleware ends begins nothing, or what it begins counts', async () => {
+    const turns = Array.from({ length: 8 }, (_, n) => String(n));
+    const hasty: DelayQueueMiddleware = (job, next) => {
+      let wait = Promise.resolve();
+      for (let n = 0; n < Number(job.id); n++) wait = wait.then(() => undefined);
+      void wait.then(() => void next());
+    };
+    const began: string[] = [];
+    const handle = (_: unknown, job: DelayedJob) => {
+      began.push(job.id);
+      return new Promise((_resolve, reject) => setImmediate(() => reject(new Error('no luck'))));
+    };
+    const settings = { backoff: fixed('1h'), middleware: [hasty] };
+    const { queue, producer } = await oneHandler(here, handle, settings);
+    for (const id of turns) await producer.enqueue(queue, {}, { id });
+    const failed = await eventually(async () => {
+      const found = await Promise.all(turns.map((id) => producer.get(queue, id)));
+      const open = found.filter((job) => job !== undefined);
+      for (const job of open) expect(job).toMatchObject({ state: 'delayed', attempts: 1 });
+      return open.map(({ id }) => id);
+    });
+    expect(failed.sort()).toEqual(began.sort());
   });
 
   it('of a middleware that throws meanwhile: the next attempt began beside the handler', async () => {
