@@ -114,7 +114,9 @@ export class HandlerCalls {
   #inContext(provider: ContextProvider, job: DelayedJob): Promise<HandlerOutcome> {
     return new Promise((resolve) => {
       let inside: Promise<HandlerOutcome> | undefined;
+      let hasFailed = false;
       const next = () => {
+        if (hasFailed) return this.#tooLate();
         if (!inside) resolve((inside = this.#handle(job)));
         return inside;
       };
@@ -125,7 +127,10 @@ export class HandlerCalls {
             'failed after the handler was called, which concerns no job',
             error,
           );
-        else resolve({ kind: 'failed', error });
+        else {
+          hasFailed = true;
+          resolve({ kind: 'failed', error });
+        }
       };
       try {
         Promise.resolve(provider.run(job.context, next)).then(() => {
@@ -135,5 +140,14 @@ export class HandlerCalls {
         failed(error);
       }
     });
+  }
+
+  /** The attempt has failed, and its handler would run beside the next one. */
+  #tooLate(): Promise<HandlerOutcome> {
+    const error = new InvalidOptionError('contextProvider.run(context, next) called next() after it had failed.');
+    this.log.tellOnce('contextProvider.run() with a late next()', 'ran nothing by it', error);
+    const refused = Promise.reject<HandlerOutcome>(error);
+    refused.catch(() => undefined); // A provider that drops it must not end the process.
+    return refused;
   }
 }

@@ -256,6 +256,23 @@ describe('A contextProvider', () => {
     expect(calls).toBe(expected ? 0 : 2);
     await eventually(async () => expect((await here.world.read(queue)).leases).toEqual({}));
   });
+
+  it('that calls next() after its attempt has failed runs nothing beside the next attempt', async () => {
+    const queue = 'provider-too-late';
+    const late: (() => unknown)[] = [];
+    let calls = 0;
+    const run: Run = (_, next) => void late.push(next);
+    const app = await here.start({
+      providers: [handlerClass(queue, () => void calls++, { backoff: fixed('1h') })],
+      options: { contextProvider: { capture: () => undefined, run } },
+    });
+    await app.producer.enqueue(queue, {}, { id: 'a' });
+    await eventually(async () => expect(await app.producer.get(queue, 'a')).toMatchObject(FAILED!));
+    await expect(late[0]!()).rejects.toMatchObject({ code: 'ERR_DQ_INVALID_OPTION' });
+    void late[0]!(); // nobody waits for it, and the process lives on
+    await new Promise(setImmediate);
+    expect(calls).toBe(0);
+  });
 });
 
 describe('A logger that throws', () => {
