@@ -15,16 +15,21 @@ export function hides(thrown: unknown, error: unknown): boolean {
   return thrown instanceof TypeError || thrown instanceof ReferenceError;
 }
 
-/** Once for each filter. Nest keeps no name of it; the stack of the job's error has it. @param payload its values are left out */
+/**
+ * Once for each filter. Nest keeps no name of it; the stack of the job's error has it.
+ *
+ * @param catches what its class was decorated with: the same list for all handlers, and all jobs for which it is made anew
+ * @param payload its values are left out
+ */
 export function filterFailed(
-  filter: object,
+  catches: readonly object[],
   error: unknown,
   queue: string,
   payload: unknown,
   inInstance: string,
 ): void {
-  if (failed.has(filter)) return;
-  failed.add(filter);
+  if (failed.has(catches)) return;
+  failed.add(catches);
   const why = summarizeRefusal(error, payload);
   DelayQueueLogger.of(inInstance).warn(
     `An exception filter failed behind a handler of queue "${queue}": ${why}. A job is no request: let the filter throw what it ` +

@@ -236,7 +236,7 @@ export class HandlerPipeline {
       const decision = decisionOf(rethrown);
       if (decision) return decision;
       if (rethrown !== error && hides(rethrown, error)) {
-        filterFailed(filter, rethrown, run.work.queue, run.args[0], this.inInstance);
+        filterFailed(filter.exceptionMetatypes, rethrown, run.work.queue, run.args[0], this.inInstance);
       }
       return run.failure(rethrown);
     }

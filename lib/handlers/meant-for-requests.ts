@@ -20,7 +20,7 @@ const IN_PIPES =
   "if isDelayQueueContext(context), or, if it is global, leave it out of jobs by globalEnhancers: 'pipes'";
 
 export function guardFailed(guard: CanActivate, error: unknown, before: BeforeHandler): void {
-  report(guard, `Guard ${nameOf(guard)}`, error, `let the guard return true ${IN_PIPES}`, before);
+  report(classOf(guard), `Guard ${nameOf(guard)}`, error, `let the guard return true ${IN_PIPES}`, before);
 }
 
 /** Nest runs them one within the other, so only a stack says which one it was. */
@@ -34,7 +34,7 @@ export function interceptorFailed(
   const failed = interceptors.find(isIn);
   const name = failed ? nameOf(failed) : interceptors.map(nameOf).join(' or ');
   report(
-    failed ?? interceptors[0]!,
+    classOf(failed ?? interceptors[0]!),
     `Interceptor ${name}`,
     error,
     `let the interceptor return next.handle() ${IN_PIPES}`,
@@ -55,6 +55,12 @@ function report(key: object, what: string, error: unknown, advice: string, befor
   DelayQueueLogger.of(before.inInstance).warn(
     `${what} failed before a handler of queue "${before.queue}": ${why}. A job is no request: ${advice}. Said once.`,
   );
+}
+
+/** By which it is known again where it is made anew for each job. */
+function classOf(enhancer: object): object {
+  const { constructor } = enhancer;
+  return typeof constructor === 'function' && constructor !== Object ? constructor : enhancer;
 }
 
 /** What was thrown may be nothing, or throw when it is asked. That must not escape: the caller is deciding the outcome of a job. */

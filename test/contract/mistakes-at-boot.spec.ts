@@ -1,4 +1,4 @@
-import { Inject, Injectable, Module, Scope, UseInterceptors } from '@nestjs/common';
+import { Catch, Inject, Injectable, Module, Scope, UseFilters, UseGuards, UseInterceptors } from '@nestjs/common';
 import { NestFactory, REQUEST } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
@@ -138,6 +138,33 @@ describe('what was made for requests', () => {
       'What is request-scoped for PerJob.run failed before a handler of queue "scoped": TypeError: Cannot read properties of undefined ' +
         "(reading 'x-tenant'). A job is no request: REQUEST is a DelayQueueRequest there, with `payload` and `job`. Said once.",
     ]);
+  });
+
+  it('a guard and a filter that are made anew for each job are told of once, too', async () => {
+    @Injectable({ scope: Scope.REQUEST })
+    class GuardAnew {
+      canActivate(): boolean {
+        throw new TypeError('no headers');
+      }
+    }
+    @Catch()
+    @Injectable({ scope: Scope.REQUEST })
+    class FilterAnew {
+      catch(): void {
+        throw new TypeError('no response');
+      }
+    }
+    const anew = handlerClass('anew', () => undefined, { attempts: 1 });
+    UseGuards(GuardAnew)(anew);
+    UseFilters(FilterAnew)(anew);
+    const beginner = new Beginner();
+    const producer = await beginner.producer({}, { providers: [anew] });
+    for (const id of ['B', 'A']) await producer.enqueue('anew', {}, { id });
+    await eventually(async () => expect(await producer.get('anew', 'B')).toMatchObject({ state: 'dead' }));
+    await dead(producer, 'anew');
+    await beginner.close();
+    const told = beginner.warnings.filter((line) => line.includes('A job is no request'));
+    expect(told.map((line) => line.split(' failed ')[0])).toEqual(['Guard GuardAnew', 'An exception filter']);
   });
 
   it('an interceptor that reads a request is named, and one that fails behind the handler is not said to be of requests', async () => {
