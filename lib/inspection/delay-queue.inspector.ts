@@ -138,19 +138,19 @@ export class DelayQueueInspector {
     const total = Math.min(limit, chosen?.length ?? sum(remaining));
     let requeued = 0;
     for (const [shard, ids] of await this.#calls.byShard('requeueDead', name, chosen, group)) {
-      let skipped = 0;
+      let behind = '';
       for (let at = 0; requeued < total;) {
         const most = Math.min(CHUNK, total - requeued);
         const chunk = ids?.slice(at, at + most) ?? [];
         if (ids && chunk.length === 0) break;
         at += chunk.length;
-        const args = [delay, resetAttempts ? 1 : 0, spread, before, reason, skipped, requeued, total, most, ...chunk];
+        const args = [delay, resetAttempts ? 1 : 0, spread, before, reason, behind, requeued, total, most, ...chunk];
         const answer = await this.shards.ofShard(name, shard).run('requeueDead', chunk[0] ?? 'all', args);
-        const [moved, looked, left] = answer.split(' ').map(Number) as [number, number, number];
-        requeued += moved;
-        skipped += looked - moved;
-        remaining[shard] = left;
-        if (!ids && looked === 0) break;
+        const [, moved, , left, last = ''] = /^(\d+) (\d+) (\d+)(?: ([^]+))?$/.exec(answer)!;
+        requeued += Number(moved);
+        behind = last;
+        remaining[shard] = Number(left);
+        if (!ids && last === '') break;
       }
     }
     return { requeued, remaining: sum(remaining) };

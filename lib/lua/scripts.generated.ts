@@ -1122,16 +1122,21 @@ return (tonumber(score) or 0) >= now + 415000
 end
 local function is_fresh(score)
 return tonumber(score) % 1 == 0 or is_long(score)
-end`, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, delay, forget, spread = sequence(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4])
-local before, reason, skip = tonumber(ARGV[5]), ARGV[6], tonumber(ARGV[7])
+end`, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, PARTS.isBefore, PARTS.placeBehind, `local seq, delay, forget, spread = sequence(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4])
+local before, reason = tonumber(ARGV[5]), ARGV[6]
 local position, total, most = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
 local replied, leader, paused, wokenAt = begin(seq, false, 'leader', 'paused', 'wokenAt')
 if replied then return replied end
 local head = head_of_due()
 call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('ZCARD', DEAD); call('ZCARD', IDLE)
 local ids = { unpack(ARGV, 11) }
-if #ids == 0 then
-ids = call('ZRANGE', DEAD, '-inf', before >= 0 and '(' .. before or '+inf', 'BYSCORE', 'LIMIT', skip, most)
+local place = ''
+if #ids == 0 and most > 0 then
+local score, id = string.match(ARGV[7], '^(%S+) (.+)$')
+local from, past = score and place_behind(DEAD, score, id) or 0, call('ZCOUNT', DEAD, '-inf', before >= 0 and '(' .. before or '+inf')
+if from < past then ids = call('ZRANGE', DEAD, from, math.min(from + most, past) - 1) end
+local last = ids[#ids]
+if last then place = ' ' .. call('ZSCORE', DEAD, last) .. ' ' .. last end
 end
 local count = 0
 for _, id in ipairs(ids) do
@@ -1152,7 +1157,7 @@ call('ZREM', DEAD, id)
 count = count + 1
 end
 end
-local answer = string.format('%d %d %d', count, #ids, call('ZCARD', DEAD))
+local answer = string.format('%d %d %d', count, #ids, call('ZCARD', DEAD)) .. place
 remember(seq, answer)
 wake_for_new_head(head, leader, paused, wokenAt)
 return answer`),

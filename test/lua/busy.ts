@@ -37,7 +37,7 @@ export class Busy {
     select: () => this.shard.run('select', this.session.key, ['z', 0, '-', '-', '', 200]),
     update: () => this.session.call('update', [0, 'quarantined', '', '\n2']),
     signal: () => this.session.call('signal', [0, 'quarantined', '', '\n3']),
-    requeueDead: () => this.session.call('requeueDead', [0, 0, 1, 0, -1, '', 0, 0, 9, 9]),
+    requeueDead: () => this.session.call('requeueDead', [0, 0, 1, 0, -1, '', '', 0, 9, 9]),
     remove: () => this.session.call('remove', [0, 'w', 200, -1]),
     pause: () => this.shard.run('pause', this.session.key, [0]),
     pausePublishing: () => this.shard.run('pausePublishing', this.session.key, [1]),

@@ -236,7 +236,7 @@ const CALLS: Record<string, { before?: () => Promise<unknown>; call: () => Promi
   signal: { before: () => shard.put('due', 'A'), call: () => session.call('signal', [0, 'A', '', '\n"new"']) },
   requeueDead: {
     before: () => shard.put('dead', 'A'),
-    call: () => session.call('requeueDead', [0, 0, 1, 0, -1, '', 0, 0, 1, 1, 'A']),
+    call: () => session.call('requeueDead', [0, 0, 1, 0, -1, '', '', 0, 1, 1, 'A']),
   },
   'removal of a dead letter': {
     before: () => shard.put('dead', 'A'),

@@ -1,7 +1,10 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { DelayQueueRegistry, DiscardJob, fixed, SnoozeJob } from '../../../lib/index.js';
 import type { DelayedJob, HandlerOptions, RequeueOptions } from '../../../lib/index.js';
+import { connectionToken } from '../../../lib/delay-queue.tokens.js';
+import { DEFAULT_INSTANCE } from '../../../lib/handlers/on-delayed.decorator.js';
 import { EnqueueBatcher } from '../../../lib/producer/enqueue-batcher.js';
+import type { RedisConnection } from '../../../lib/redis/redis.connection.js';
 import { handlerClass } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
 import { oneHandler } from '../../helpers/one-handler.js';
@@ -56,6 +59,30 @@ describe('requeueDead()', () => {
     expect(Object.keys((await here.world.read(queue)).due).sort()).toEqual(expected);
     for (const id of expected) expect(await producer.get(queue, id)).toMatchObject({ state: 'due', attempts: 0 });
     expect(await here.world.violations(queue)).toEqual([]);
+  });
+
+  it('passes over none of one reason, whatever of another one is removed between two chunks', async () => {
+    const { app, inspector } = await withDead('requeue beside', 2);
+    const { redis } = here.world;
+    const key = (name: 'dead' | 'errors') => here.world.key('requeue beside', name);
+    const others = Array.from({ length: 200 }, (_, n) => `o${n}`);
+    const meant = Array.from({ length: 250 }, (_, n) => `m${n}`);
+    await redis.zadd(key('dead'), ...[...others, ...meant].flatMap((id, n) => [n, id]));
+    await redis.hset(key('errors'), ...others.flatMap((id) => [id, 'invalid\n{}']));
+    await redis.hset(key('errors'), ...meant.flatMap((id) => [id, 'undecodable\n{}']));
+    const connection = app.get<RedisConnection>(connectionToken(DEFAULT_INSTANCE));
+    const run = connection.run.bind(connection);
+    let chunks = 0;
+    jest.spyOn(connection, 'run').mockImplementation(async (...call) => {
+      const answer = await run(...call);
+      if (call[0] === 'requeueDead' && chunks++ === 0) await redis.zrem(key('dead'), ...others);
+      return answer;
+    });
+    expect(await inspector.requeueDead('requeue beside', 'all', { reason: 'undecodable' })).toEqual({
+      requeued: meant.length,
+      remaining: 2,
+    });
+    expect(chunks).toBeGreaterThan(1);
   });
 
   it('runs them again', async () => {
