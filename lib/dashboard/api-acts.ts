@@ -55,6 +55,7 @@ export type ActOutcome =
   | 'dead'
   | 'notFound'
   | 'changed'
+  | 'unknown'
   | 'leaseLost'
   | 'occurrence';
 

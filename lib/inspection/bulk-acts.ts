@@ -42,7 +42,8 @@ export class BulkActs {
 
   /**
    * As `producer.reschedule()`, or later by a time that is the same for all: `{ by: '1h' }`. An error after which a job
-   * may have been changed (`maybeAccepted`) is the one case in which a repeat with `by` could move it twice.
+   * may have been changed (`maybeAccepted`) is the one case in which a repeat with `by` could move it twice. Where others
+   * of the call have results, the outcome of such a job is `'unknown'`, and the cursor is behind it.
    */
   async reschedule(
     queue: QueueRef,

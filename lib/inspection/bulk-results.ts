@@ -24,4 +24,5 @@ export interface BulkActPage<Outcome extends string> {
 export type BulkCancelOutcome = 'cancelled' | 'running' | 'dead' | 'notFound' | 'changed';
 /** `'occurrence'`: its schedule stays in its queue, so it was left alone. */
 export type BulkMoveOutcome = MoveOutcome | 'occurrence';
-export type BulkRescheduleOutcome = 'rescheduled' | 'running' | 'dead' | 'notFound' | 'changed';
+/** `'unknown'`: it may have been moved by `by`, for Redis did not answer in time. It is not met again; look at its due time. */
+export type BulkRescheduleOutcome = 'rescheduled' | 'running' | 'dead' | 'notFound' | 'changed' | 'unknown';

@@ -1,3 +1,4 @@
+import { UnavailableError } from '../delay-queue.errors.js';
 import type { InstanceContext } from '../instance/instance-context.js';
 import { parseOccurrenceId } from '../job/job-id.js';
 import { parseWords } from '../redis/change.protocol.js';
@@ -41,6 +42,8 @@ interface Target {
 
 interface Act<Outcome extends string> {
   readonly latestFirst: boolean;
+  /** Of an act that must not be repeated: the outcome of jobs that a call without an answer may have changed. */
+  readonly inDoubt?: Outcome | undefined;
   /** What would become of it; undefined when nothing has to. */
   foresee(target: Target, now: number): BulkActResult<Outcome> | undefined;
   change(shard: number, targets: readonly Target[]): Promise<BulkActResult<Outcome>[]>;
@@ -48,6 +51,14 @@ interface Act<Outcome extends string> {
   begin?(now: number, cursor: BulkCursor): void;
   /** Of a range: jobs that are left out. */
   skips?(target: Target): boolean;
+}
+
+/** How far one call has come. */
+interface Walk<Outcome extends string> {
+  readonly cursor: BulkCursor;
+  readonly act: Act<Outcome>;
+  /** It has something to tell, so it does not throw. */
+  readonly hasResults: boolean;
 }
 
 /** Takes one call of a bulk act through the shards of a queue, 200 jobs at a time. */
@@ -94,6 +105,7 @@ export class BulkWalk {
     };
     return this.#run<BulkRescheduleOutcome>({
       latestFirst: true,
+      inDoubt: by === undefined ? undefined : 'unknown',
       foresee: (target, now) => {
         const [kind, ms] = timeOf(target);
         const due = Number(target.score);
@@ -156,15 +168,13 @@ export class BulkWalk {
     const { queue, choice, options, field, act: name } = this.task;
     const cursor = BulkCursor.read(options.cursor, 'ids' in choice, this.shards.stores(queue).length, field);
     const results: BulkActResult<Outcome>[] = [];
-    let hasBegun = false;
     try {
       while (!cursor.isAtEnd && !cursor.isInterrupted && cursor.met < options.limit) {
-        const page = 'ids' in choice ? this.#ids(choice, cursor, act) : this.#range(choice, cursor, act);
-        results.push(...(await page));
-        hasBegun = true;
+        const walk = { cursor, act, hasResults: results.length > 0 };
+        results.push(...(await ('ids' in choice ? this.#ids(choice, walk) : this.#range(choice, walk))));
       }
     } catch (error) {
-      if (!hasBegun) throw typedError(error, `bulk.${name}("${queue}")`);
+      if (results.length === 0) throw typedError(error, `bulk.${name}("${queue}")`);
     }
     return cursor.isAtEnd ? { results } : { results, cursor: cursor.toString() };
   }
@@ -172,8 +182,7 @@ export class BulkWalk {
   /** The next 200 ids, or what is left of them where some shards failed. */
   async #ids<Outcome extends string>(
     { ids, group }: Extract<Choice, { ids: readonly string[] }>,
-    cursor: BulkCursor,
-    act: Act<Outcome>,
+    { cursor, act, hasResults }: Walk<Outcome>,
   ): Promise<BulkActResult<Outcome>[]> {
     const next = ids.slice(cursor.place, cursor.place + CHUNK);
     const left = (cursor.left ?? [...next.keys()]).filter((n) => n < next.length);
@@ -193,12 +202,20 @@ export class BulkWalk {
     const results = new Map(
       settled.flatMap((call) => (call.status === 'fulfilled' ? call.value : [])).map((result) => [result.id, result]),
     );
-    const failed = settled.find((call) => call.status === 'rejected');
-    if (failed) {
-      // What other shards did is told, and is not done again.
-      if (results.size === 0) throw failed.reason;
-      cursor.left = left.filter((n) => !results.has(next[n]!));
-      cursor.isInterrupted = true;
+    const failures = settled.flatMap((call, shard) =>
+      call.status === 'rejected' ? [{ error: call.reason as unknown, targets: byShard[shard]! }] : [],
+    );
+    // What other shards did is told, and is not done again.
+    if (results.size > 0 || hasResults) {
+      for (const { error, targets } of failures) {
+        for (const result of inDoubt(error, targets, act)) results.set(result.id, result);
+      }
+    }
+    if (failures.length > 0 && results.size === 0) throw (failures.find(isInDoubt) ?? failures[0]!).error;
+    cursor.isInterrupted = failures.length > 0;
+    const rest = left.filter((n) => !results.has(next[n]!));
+    if (rest.length > 0) {
+      cursor.left = rest;
     } else {
       cursor.left = undefined;
       cursor.place += next.length;
@@ -222,8 +239,7 @@ export class BulkWalk {
   /** The next jobs of one shard that are due in the range: 200 at most. */
   async #range<Outcome extends string>(
     { from, to }: { from: number | undefined; to: number | undefined },
-    cursor: BulkCursor,
-    act: Act<Outcome>,
+    { cursor, act, hasResults }: Walk<Outcome>,
   ): Promise<BulkActResult<Outcome>[]> {
     const { shard, score, id } = cursor;
     const { limit, dryRun } = this.task.options;
@@ -241,7 +257,15 @@ export class BulkWalk {
     const chosen = targets.filter((target) => !act.skips?.(target));
     let results: BulkActResult<Outcome>[] = [];
     if (dryRun) results = chosen.flatMap((target) => act.foresee(target, now) ?? []);
-    else if (chosen.length > 0) results = await act.change(shard, chosen);
+    else if (chosen.length > 0) {
+      try {
+        results = await act.change(shard, chosen);
+      } catch (error) {
+        results = hasResults ? inDoubt(error, chosen, act) : [];
+        if (results.length === 0) throw error;
+        cursor.isInterrupted = true;
+      }
+    }
     cursor.passed(found, more);
     return results;
   }
@@ -259,6 +283,19 @@ export class BulkWalk {
 
 /** About what a call holds of one job while it waits to be sent. */
 const BYTES_PER_JOB = 64;
+
+function isInDoubt({ error }: { error: unknown }): boolean {
+  return error instanceof UnavailableError && error.maybeAccepted;
+}
+
+/** Nothing where a repeat is harmless, or where nothing was changed. */
+function inDoubt<Outcome extends string>(
+  error: unknown,
+  targets: readonly Target[],
+  { inDoubt: outcome }: Act<Outcome>,
+): BulkActResult<Outcome>[] {
+  return outcome !== undefined && isInDoubt({ error }) ? targets.map(({ id }) => ({ id, outcome })) : [];
+}
 
 const REFUSED = { r: 'running', x: 'dead', n: 'notFound', m: 'changed' } as const;
 

@@ -41,6 +41,7 @@ export const OUTCOMES: Readonly<Record<ActOutcome, readonly [text: string, isDon
   dead: ['left: dead letters', false],
   notFound: ['gone: not found', false],
   changed: ['left: another due time meanwhile', false],
+  unknown: ['perhaps: no answer came in time, look at their due times', false],
   leaseLost: ['left: the lease of the move was lost', false],
   occurrence: ['left: occurrences of a schedule', false],
 };

@@ -1,5 +1,6 @@
-import { describe, expect, it } from '@jest/globals';
-import { StoredDataError } from '../../../lib/index.js';
+import { describe, expect, it, jest } from '@jest/globals';
+import { StoredDataError, UnavailableError } from '../../../lib/index.js';
+import { EnqueueBatcher } from '../../../lib/producer/enqueue-batcher.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
 
 const here = inAWorld();
@@ -82,6 +83,52 @@ describe('bulk acts on a queue with shards', () => {
     for (const [n, id] of ids.entries()) {
       expect(await producer.get('partly', id)).toMatchObject({ dueAt: new Date(from + n + HOUR) });
     }
+  });
+});
+
+describe('bulk.reschedule() by a time, of which no answer came for some jobs,', () => {
+  /** The answer of this call of the script is lost, in every copy of it. */
+  function losing(nth: number): void {
+    const run = EnqueueBatcher.prototype.run;
+    let calls = 0;
+    jest.spyOn(EnqueueBatcher.prototype, 'run').mockImplementation(async function (this: EnqueueBatcher, ...call) {
+      const answer = await run.apply(this, call);
+      if (call[0] === 'rescheduleMany' && ++calls === nth) {
+        throw new UnavailableError('Redis did not answer', { maybeAccepted: true });
+      }
+      return answer;
+    });
+  }
+
+  it.each(['ids', 'range'] as const)('moves none of them twice, and tells which they are: %s', async (way) => {
+    const queue = `doubt ${way}`;
+    const { inspector, from, ids } = await filled(queue, 900);
+    // Of ids the first of the second 200, of a range the second 200 of the first shard.
+    losing(way === 'ids' ? 4 : 2);
+    const choice = way === 'ids' ? { ids } : { from };
+    const outcomes: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await inspector.bulk.reschedule(queue, choice, { by: '1h' }, { cursor });
+      outcomes.push(...page.results.map(({ outcome }) => outcome));
+      cursor = page.cursor;
+    } while (cursor !== undefined);
+    jest.restoreAllMocks();
+    expect(outcomes).toHaveLength(ids.length);
+    expect(outcomes).toContain('unknown');
+    expect(await inspector.timeline(queue, { from: from + HOUR, to: from + 2 * HOUR, buckets: 1 })).toMatchObject({
+      counts: [ids.length],
+      before: 0,
+      after: 0,
+    });
+  });
+
+  it('throws, where nothing else can be told', async () => {
+    const { inspector, ids } = await filled('doubt of all', 1);
+    losing(1);
+    const acts = inspector.bulk.reschedule('doubt of all', { ids }, { by: '1h' });
+    await expect(acts).rejects.toMatchObject({ code: 'ERR_DQ_UNAVAILABLE', maybeAccepted: true });
+    jest.restoreAllMocks();
   });
 });
 
