@@ -54,7 +54,7 @@ export function decodeNews(text: string): FleetNews[] {
   } catch {
     return [];
   }
-  return Array.isArray(rows) ? rows.flatMap((row) => newsOf(row as Row) ?? []) : [];
+  return Array.isArray(rows) ? rows.filter(Array.isArray).flatMap((row) => newsOf(row as unknown as Row) ?? []) : [];
 }
 
 function newsOf([letter, id, attempt, latenessMs, duration, ...details]: Row): FleetNews | undefined {

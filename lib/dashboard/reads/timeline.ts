@@ -32,8 +32,8 @@ async function sumOfAll(
       first = await view.inspector.timeline(chosen[at]!, options);
     } catch (error) {
       failure = error;
-      // What is wrong with the question is wrong for all.
-      if (/INVALID/.test((error as { code?: string }).code ?? '') || at >= MOST_FAILURES) throw error;
+      // What is wrong with the question is wrong for all; a name that is a shard of another queue is wrong for itself.
+      if (/INVALID_(?!QUEUE)/.test((error as { code?: string }).code ?? '') || at >= MOST_FAILURES) throw error;
     }
   }
   if (!first) {

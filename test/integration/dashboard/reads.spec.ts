@@ -138,6 +138,19 @@ describe.each(ADAPTERS)('on %s, the timeline', (adapter) => {
     expect(all.queues).toBeGreaterThanOrEqual(2);
   });
 
+  it('of all leaves out a first queue whose name a shard of another one has', async () => {
+    const { get, producer } = await serve({ adapter });
+    const [taken, sound] = [`!${fresh()}`, fresh()];
+    const at = await farAway();
+    for (const queue of [taken, sound]) await producer.enqueue(queue, 1, { at });
+    const meta = here.world.key(taken, 'meta');
+    await here.world.redis.hset(meta, 'needs', 'shards:0/2');
+    const { body } = await get(`api/timeline?from=${at - HOUR}&to=${at + HOUR}&buckets=1`);
+    await here.world.redis.hdel(meta, 'needs');
+    expect(body.counts).toEqual([1]);
+    expect(body.left).toBeGreaterThanOrEqual(1);
+  });
+
   it('of all says how many could not be read', async () => {
     const { get, producer } = await serve({ adapter });
     const [damaged, sound] = [fresh(), fresh()];

@@ -216,6 +216,7 @@ describe('a listener', () => {
     const queue = fresh();
     await here.world.redis.xadd(keyOf(queue), '*', 'p', 'x', 'e', 'no JSON');
     await here.world.redis.xadd(keyOf(queue), '*', 'p', 'x', 'e', '[["?","A",1,0,-1],["c",7,1,0,-1]]');
+    await here.world.redis.xadd(keyOf(queue), '*', 'p', 'x', 'e', '[null,7]');
     await tell(queue, 'B');
     const { heard } = await listener(queue, { since: 0 });
     await eventually(() => expect(ids(heard)).toEqual(['B']));
