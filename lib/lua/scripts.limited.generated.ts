@@ -635,11 +635,16 @@ local ahead = whole(call('HGET', META, 'ahead')) or 0
 size = call('ZCARD', DUE) + call('ZCARD', RUNNING) + call('ZCARD', QUARANTINE) - ahead
 end
 local due, running, dead, quarantined, windowEnds, burstStarts, known, history
-if checked then
 local ids = {}
 for r, start in ipairs(starts) do
 for k = 0, counts[r] - 1 do ids[#ids + 1] = ARGV[start + widths[r] * k + 1] end
 end
+if not checked and #ids > 0 then
+for _, envelope in ipairs(call('HMGET', JOBS, unpack(ids))) do
+if envelope then checked = true end
+end
+end
+if checked then
 call('HLEN', JOBS); call('HLEN', FOLLOWUPS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE); call('ZCARD', UNIQUE)
 due, running = call('ZMSCORE', DUE, unpack(ids)), call('ZMSCORE', RUNNING, unpack(ids))
 dead, quarantined = call('ZMSCORE', DEAD, unpack(ids)), call('ZMSCORE', QUARANTINE, unpack(ids))

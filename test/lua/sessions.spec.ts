@@ -206,6 +206,25 @@ describe('a copy that was sent again and arrives late', () => {
     expect(await shard.see('A')).toEqual({ state: 'none' });
   });
 
+  it.each([
+    { kind: 'a plain queue', group: undefined },
+    { kind: 'a queue with groups', group: 'g' },
+  ])('of an enqueue without an id keeps what was made meanwhile under its id, in $kind', async ({ group }) => {
+    const made = (spec: string, ...jobs: [id: string, payload: string][]) =>
+      place(shard, ...jobs.map(([id, payload]) => ({ id, spec, group, payload })));
+    const plain = (spec: string, ...jobs: [id: string, payload: string][]) =>
+      new TestSession(shard).call('enqueue', [0, ...jobs.flatMap(([id, text]) => [spec, id, `\n"${text}"`])]);
+    const enqueue = group === undefined ? plain : made;
+    await enqueue(`kd${HOUR}`, ['A', 'repeat']);
+    await enqueue('nd0', ['A', 'late']);
+    expect(await shard.see('A')).toMatchObject({ state: 'delayed', payload: 'repeat' });
+    await shard.producer.runNow(shard.queue, 'A');
+    await peer.take('A');
+    await enqueue(`nd${HOUR}`, ['B', 'new'], ['A', 'late']);
+    expect(await shard.see('A')).toEqual({ state: 'running', payload: 'repeat' });
+    expect(await shard.see('B')).toMatchObject({ state: 'delayed', payload: 'new' });
+  });
+
   it('finds a session that was left in doubt to be over', async () => {
     await shard.fill('A');
     await shard.run('leave', peer.session.key, [peer.name, 'd']);

@@ -1,4 +1,4 @@
--- The common case: new ids and nothing to look up. Options that many jobs share are evaluated once.
+-- The common case: new ids, under which nothing stands, and nothing else to look up. Options that many jobs share are evaluated once.
 -- Needs put(). Adds to `out`.
 
 for r, spec in ipairs(specs) do
