@@ -5,7 +5,7 @@ import { ConnectionError } from '../delay-queue.errors.js';
 import { cutShort } from '../job/duration.js';
 import { clearTimeout, setTimeout } from '../time-and-randomness.js';
 import type { RedisClient } from './redis.client.js';
-import { isNotPermitted, noCommand, unknownCommand } from './redis.errors.js';
+import { isNotPermitted, isTransient, noCommand, unknownCommand } from './redis.errors.js';
 
 const USER = 'docs/operations.md, "A user of its own", lists what a user needs.';
 const CERTIFICATE = /^(CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_MISMATCH|ERR_SSL_|ERR_TLS_|EPROTO)/;
@@ -32,7 +32,7 @@ export function refusalOf(error: unknown, address: string, db: number): Connecti
   const { code, command, message } = given.lastNodeError ?? given;
   const refused = (reason: ConnectionError['reason'], what: string) =>
     new ConnectionError(reason, `Redis at ${address} ${what}`, { cause: plain(message) });
-  if (command?.name === 'select') return noDatabase(message, address, db);
+  if (command?.name === 'select') return isTransient(message) ? undefined : noDatabase(message, address, db);
   if (/\bNOAUTH\b/.test(message)) {
     return refused('credentials', `wants a password, and \`connection\` gives none (NOAUTH). Give it one.`);
   }

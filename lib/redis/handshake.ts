@@ -3,6 +3,7 @@ import type { ConnectionError } from '../delay-queue.errors.js';
 import { clearTimeout, setTimeout } from '../time-and-randomness.js';
 import { noDatabase } from './connection-trouble.js';
 import type { RedisClient } from './redis.client.js';
+import { isTransient } from './redis.errors.js';
 import { destroySocket } from './sockets.js';
 
 /** How long a connection is kept whose database cannot be selected: permissions and databases come back with another one. */
@@ -34,7 +35,7 @@ export class Handshake {
   /**
    * The server answered.
    *
-   * @returns whether the database is selected; a refusal when it cannot be; undefined when the socket has gone meanwhile
+   * @returns whether the database is selected; a refusal when it cannot be; undefined when this socket does not tell, and another one will
    */
   async selectDatabase(client: RedisClient): Promise<true | ConnectionError | undefined> {
     const stream = socketOf(client);
@@ -45,7 +46,8 @@ export class Handshake {
         if (this.#isOver || socketOf(client) !== stream) return undefined;
         clearTimeout(this.#timers.get(client));
         setTimeout(() => destroySocket({ stream }), REFUSED_MS).unref();
-        return noDatabase((error as Error).message, this.address, this.db);
+        // What is busy, or ends, says nothing of the database: the next socket is asked.
+        return isTransient(error) ? undefined : noDatabase((error as Error).message, this.address, this.db);
       }
       this.#selected.set(client, stream);
     }

@@ -65,6 +65,29 @@ describe('A Redis that is busy with itself', () => {
     await everyJobRanOnce(101);
   });
 
+  it.each([0, 2])('because of a script of somebody else is waited for at boot, in database %d', async (database) => {
+    const server = end(await RedisServer.start({ config: { 'lua-time-limit': '1' } }));
+    const world = end(await World.open(server.url));
+    const other = new Redis(server.url, { retryStrategy: () => null });
+    end({ close: async () => other.disconnect() });
+    const endless = other.eval('while true do end', 0).catch((error: Error) => error.message);
+    await eventually(async () => expect(await refusal(world.redis)).toBe('BUSY'));
+    const log: string[] = [];
+    const connection = `${server.url}/${database}`;
+    const boot = createApp(world, { options: { connection, connectTimeout: '60s' }, log }).then(end);
+    const refused = boot.then(
+      () => undefined,
+      (error: Error) => error,
+    );
+    // It tells what it waits for, or ends.
+    await Promise.race([refused, eventually(() => expect(log.join()).toMatch(/BUSY|not reachable/), 20_000)]);
+    await world.redis.script('KILL');
+
+    expect(await endless).toMatch(/kill/i);
+    const { producer } = await boot;
+    expect(await producer.enqueue('work', {})).toMatchObject({ outcome: 'created' });
+  });
+
   it('because it loads its data (LOADING) is waited for', async () => {
     const { world, other, producer, everyJobRanOnce } = await working();
     await world.redis.config('SET', 'key-load-delay', 150_000);
