@@ -130,8 +130,9 @@ export class Payloads {
    *
    * @param field where it was asked for; begins the error message
    * @throws InvalidOptionError when the codec never encodes two payloads to the same
+   * @throws PayloadError when it cannot encode this one a second time
    */
-  idOf(payload: unknown, { data }: EncodedPayload, field: string): string {
+  idOf(payload: unknown, { data }: EncodedPayload, field: string, queue: string): string {
     const writer = this.#writer;
     if (writer === 'json') return contentId(data);
     if (writer.identity) {
@@ -141,7 +142,7 @@ export class Payloads {
       throw new InvalidOptionError(`${what} gave ${nameOf(identity)}. It must give text or bytes.`);
     }
     // Once is enough: what differs by a random number differs at the first look.
-    this.#deterministic ??= Buffer.from(data).equals(Buffer.from(writer.encode(payload)));
+    this.#deterministic ??= Buffer.from(data).equals(Buffer.from(this.#checked(writer, payload, queue)));
     if (this.#deterministic) return contentId(data);
     throw new InvalidOptionError(
       `${field}: codec "${writer.name}" encodes one payload differently each time. Give \`id\`, or the codec identity().`,

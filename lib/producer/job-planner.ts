@@ -146,7 +146,7 @@ export class JobPlanner {
     const id =
       resolved.id ??
       (resolved.idFromPayload
-        ? this.queues.payloads.idOf(payload, encoded, `enqueue("${name}", { idFromPayload })`)
+        ? this.queues.payloads.idOf(payload, encoded, `enqueue("${name}", { idFromPayload })`, name)
         : idByDefinition(definition, payload));
     const defaults = this.#defaultsOf(name, definition);
     const expiresInMs = expiresInMsOf(resolved, defaults);

@@ -172,7 +172,7 @@ describe('compression', () => {
 });
 
 describe('an id from the payload', () => {
-  const idOf = (by: Payloads, value: unknown) => by.idOf(value, by.encode(value, 'mail'), 'enqueue("mail")');
+  const idOf = (by: Payloads, value: unknown) => by.idOf(value, by.encode(value, 'mail'), 'enqueue("mail")', 'mail');
 
   it('hashes what the codec gave, whether that is compressed or not', () => {
     expect(idOf(payloads(), LONG)).toBe(contentId(JSON.stringify(LONG)));
@@ -189,6 +189,30 @@ describe('an id from the payload', () => {
       'enqueue("mail"): codec "text" encodes one payload differently each time. Give `id`, or the codec identity().',
     );
     expect(idOf(payloads({ ...random, identity: (value) => `key ${String(value)}` }), 1)).toBe(contentId('key 1'));
+  });
+
+  it('encodes the second time as carefully as the first: what a codec throws then says neither it nor the payload', () => {
+    let n = 0;
+    const once = {
+      ...text,
+      encode: () => {
+        if (n++ > 0) throw new Error(SECRET);
+        return 'x';
+      },
+    };
+    const by = payloads(once);
+    const encoded = by.encode(1, 'mail');
+    const again = () => by.idOf(1, encoded, 'enqueue("mail")', 'mail');
+    expect(again).toThrow(PayloadError);
+    expect(again).toThrow(/^Queue "mail": codec "text" cannot encode the payload \(Error\)\.$/);
+  });
+
+  it.each<[string, (view: Uint8Array<ArrayBuffer>) => ArrayBufferView]>([
+    ['a DataView', ({ buffer }) => new DataView(buffer)],
+    ['a Uint16Array', ({ buffer }) => new Uint16Array(buffer)],
+  ])('hashes the bytes of %s', (_, viewOf) => {
+    const by = payloads({ ...bytes, encode: () => viewOf(new Uint8Array([1, 2, 3, 4])) as never });
+    expect(idOf(by, 1)).toBe(contentId(Buffer.from([1, 2, 3, 4])));
   });
 });
 
