@@ -1,4 +1,5 @@
 import { InvalidOptionError } from '../delay-queue.errors.js';
+import { reading } from '../job/option-rules.js';
 import { groupNumber } from '../job/place.js';
 import { assertGroup } from '../job/queue-limits.js';
 import { stateOf } from '../redis/letters.js';
@@ -37,7 +38,11 @@ export function takeGroup<Others extends object>(
   options: (Others & GroupOption) | undefined,
   field: string,
 ): [group: string | undefined, others: Others] {
-  const { group, ...others } = (options ?? {}) as Others & GroupOption;
+  const read = () => {
+    const { group, ...others } = (options ?? {}) as Others & GroupOption;
+    return { group, others };
+  };
+  const { group, others } = reading(() => field, read);
   return [group === undefined ? undefined : assertGroup(group, field), others as unknown as Others];
 }
 

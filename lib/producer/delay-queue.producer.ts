@@ -33,7 +33,7 @@ import { JobPlanner } from './job-planner.js';
 import { OwnJob } from './own-job.js';
 import { rescheduleLocally } from '../recurring/local-reschedule.js';
 import { noteZone } from '../recurring/zone-notes.js';
-import { isPlainObject } from '../job/option-rules.js';
+import { isPlainObject, reading } from '../job/option-rules.js';
 import type { LocalTime } from '../job/wall-clock.js';
 import { ScheduleProducer } from './schedule.producer.js';
 import type { PlannedJob } from './job-planner.js';
@@ -163,8 +163,12 @@ export class DelayQueueProducer extends ScheduleProducer {
     options: GroupOption = {},
   ): Promise<RescheduleResult> {
     const group = onlyGroup(options, 'reschedule(queue, id, to, options)');
-    const { delay, at, ...others } = (to ?? {}) as { delay?: Duration; at?: Date | number | LocalTime };
-    if ((delay === undefined) === (at === undefined) || Object.keys(others).length > 0) {
+    const read = () => {
+      const { delay, at, ...others } = (to ?? {}) as { delay?: Duration; at?: Date | number | LocalTime };
+      return { delay, at, isMore: Object.keys(others).length > 0 };
+    };
+    const { delay, at, isMore } = reading(() => 'reschedule(queue, id, to)', read);
+    if ((delay === undefined) === (at === undefined) || isMore) {
       throw new InvalidOptionError('reschedule(queue, id, to): give either { delay } or { at }.');
     }
     if (isPlainObject(at)) {

@@ -3,6 +3,7 @@ import { DelayQueueError } from '../../../lib/index.js';
 import { endingWithEachTest } from '../../helpers/ending.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
 import { Proxy } from '../../helpers/proxy.js';
+import { getterThrowing } from '../../helpers/throwing.js';
 
 const here = inAWorld();
 const end = endingWithEachTest();
@@ -116,4 +117,22 @@ describe('Wrong input is refused before anything is sent', () => {
     }
     expect(requests()).toBe(0);
   });
+});
+
+it('options of a call about one job that cannot be read are refused by name', async () => {
+  const { producer } = await here.start({ options: { consume: false } });
+  const unreadable = (option: string): any => getterThrowing(option, new Error('not there'));
+  const calls: [string, Promise<unknown>][] = [
+    ['cancel({ group })', producer.cancel('mail', 'a', unreadable('running'))],
+    ['reschedule(queue, id, to, options)', producer.reschedule('mail', 'a', { delay: 1 }, unreadable('group'))],
+    ['reschedule(queue, id, to)', producer.reschedule('mail', 'a', unreadable('at'))],
+    ['runNow(queue, id, options)', producer.runNow('mail', 'a', unreadable('group'))],
+    ['update(queue, id, payload, options)', producer.update('mail', 'a', 1, unreadable('group'))],
+    ['get(queue, id, options)', producer.get('mail', 'a', unreadable('group'))],
+  ];
+  for (const [call, answer] of calls) {
+    const error = await answer.catch((reason: Error) => reason);
+    expect(error).toMatchObject({ code: 'ERR_DQ_INVALID_OPTION', cause: { message: 'not there' } });
+    expect((error as Error).message).toContain(call);
+  }
 });
