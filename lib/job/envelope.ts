@@ -21,6 +21,8 @@ export interface JobHeader {
   zoned?: ZonedMoment;
   /** Name of its group. */
   group?: string;
+  /** Stored fields that only a newer library can read. Who writes the header writes them back. */
+  unread?: Readonly<Record<string, unknown>>;
 }
 
 export interface Envelope {
@@ -53,19 +55,20 @@ const EMPTY: JobHeader = Object.freeze({});
 
 /** The part of an envelope that TypeScript writes; the server puts version and times before it. */
 export function encodeContent(header: JobHeader, body: string, mark?: PayloadMark): string {
-  const { attempts, backoff, timeoutMs, keepExpired, context, trace, occurrence, zoned, group } = header;
+  const { attempts, backoff, timeoutMs, keepExpired, context, trace, occurrence, zoned, group, unread } = header;
   const isDefault = attempts === undefined && backoff === undefined && timeoutMs === undefined && !keepExpired;
-  const isPlain = isDefault && !context && !trace && !occurrence && !zoned && group === undefined;
+  const isPlain = isDefault && !context && !trace && !occurrence && !zoned && group === undefined && !unread;
   if (!mark && isPlain) return `\n${body}`;
   const fields = {
+    ...unread,
     a: attempts,
     b: backoff && encodeBackoff(backoff),
     t: timeoutMs,
     k: keepExpired ? 1 : undefined,
     c: context,
-    w: trace,
-    s: occurrence && encodeOccurrence(occurrence),
-    l: zoned && [zoned.local, zoned.timeZone, zoned.at, zoned.ambiguous],
+    w: trace ?? unread?.['w'],
+    s: occurrence ? encodeOccurrence(occurrence) : unread?.['s'],
+    l: zoned ? [zoned.local, zoned.timeZone, zoned.at, zoned.ambiguous] : unread?.['l'],
     g: group,
   };
   if (!mark) return `${JSON.stringify(fields)}\n${body}`;
@@ -178,6 +181,8 @@ interface Fields {
 }
 
 const NO_FIELDS: Fields = Object.freeze({});
+/** Fields whose other forms are refused, or mean nothing. */
+const ALWAYS_READ: ReadonlySet<string> = new Set('abtkcgeyz');
 
 function parseFields(text: string): Fields {
   try {
@@ -191,6 +196,10 @@ function headerOf(fields: Fields): JobHeader {
   try {
     const { a: attempts, t: timeoutMs, c: context, w: trace } = fields;
     if (!isCount(attempts) || !isCount(timeoutMs) || !(context === undefined || isTexts(context))) throw unreadable();
+    const occurrence = fields.s === undefined ? undefined : decodeOccurrence(fields.s);
+    const zoned = fields.l === undefined ? undefined : decodeZoned(fields.l);
+    const read: Record<string, unknown> = { s: occurrence, l: zoned, w: isTexts(trace) };
+    const unread = Object.entries(fields).filter(([name]) => !ALWAYS_READ.has(name) && !read[name]);
     return {
       attempts,
       backoff: fields.b === undefined ? undefined : decodeBackoff(fields.b),
@@ -199,9 +208,10 @@ function headerOf(fields: Fields): JobHeader {
       context,
       // Nothing that only says where a job came from keeps it from running.
       trace: isTexts(trace) ? trace : undefined,
-      ...(fields.s !== undefined && { occurrence: decodeOccurrence(fields.s) }),
-      ...(fields.l !== undefined && { zoned: decodeZoned(fields.l) }),
+      ...(occurrence && { occurrence }),
+      ...(zoned && { zoned }),
       ...(typeof fields.g === 'string' && { group: fields.g }),
+      ...(unread.length > 0 && { unread: Object.fromEntries(unread) }),
     };
   } catch (error) {
     throw error instanceof StoredDataError ? error : unreadable(error);

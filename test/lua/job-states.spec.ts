@@ -229,3 +229,22 @@ it('a moment in the past is due at once and keeps its due time', async () => {
   expect([dueAt.getTime(), state]).toEqual([1_000, 'due']);
   expect((await peer.claim(1)).jobs[0]).toMatchObject({ id: 'A', dueAt: 1_000 });
 });
+
+it('what only a newer library can read of a stored job stays when this one writes its header anew', async () => {
+  const { producer, queue } = shard;
+  const newer = { s: { form: 2 }, l: 'later form', n: [1] };
+  const header = async () => {
+    const envelope = (await shard.read()).jobs['A']!;
+    return JSON.parse(envelope.slice(envelope.indexOf('{'), envelope.indexOf('\n')));
+  };
+  await producer.enqueue(queue, 'old', { id: 'A', delay: HOUR, attempts: 3 });
+  const stored = (await shard.read()).jobs['A']!;
+  await shard.world.redis.hset(shard.key('jobs'), 'A', stored.replace('{"a":3}', JSON.stringify({ a: 3, ...newer })));
+  expect(await producer.update(queue, 'A', 'new')).toMatchObject({ outcome: 'updated' });
+  expect(await header()).toEqual({ a: 3, ...newer });
+  const at = { local: '2090-01-01T08:00', timeZone: 'Europe/Berlin' };
+  expect(await producer.reschedule(queue, 'A', { at })).toMatchObject({ outcome: 'rescheduled' });
+  const { l, ...others } = await header();
+  expect([others, l.slice(0, 2)]).toEqual([{ a: 3, s: newer.s, n: newer.n }, ['2090-01-01T08:00', 'Europe/Berlin']]);
+  expect(await shard.see('A')).toMatchObject({ state: 'delayed', payload: 'new' });
+});
