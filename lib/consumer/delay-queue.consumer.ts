@@ -101,11 +101,7 @@ export class DelayQueueConsumer {
       const name = queueNameOf(list[0]!, `${call}(queue)`);
       throw new ClosedError(`${call}("${name}"): the application is being closed. Nothing was claimed.`);
     }
-    const sources = [...new Set(list.map((queue) => this.#source(call, queue, rules)))];
-    for (const source of sources) {
-      source.use();
-      this.#resting.delete(source);
-    }
+    const sources = this.#use(call, list, rules);
     const pull = new Pull(call, sources, rules.max, rules.waitMs, runner.options.commandTimeoutMs);
     // Jobs that it has by then are drained like all others.
     const closing = runner.onDrain(() => pull.end());
@@ -148,6 +144,24 @@ export class DelayQueueConsumer {
         `given again: ${named.join(', ')}${more}.`,
       { queue },
     );
+  }
+
+  /** @throws InvalidQueueError and others: then what was made for the queues before rests */
+  #use(call: string, queues: readonly QueueRef[], rules: PullDraft): readonly PullSource[] {
+    const used = new Set<PullSource>();
+    try {
+      for (const queue of queues) {
+        const source = this.#source(call, queue, rules);
+        if (used.has(source)) continue;
+        used.add(source);
+        source.use();
+        this.#resting.delete(source);
+      }
+    } catch (error) {
+      for (const source of used) source.done();
+      throw error;
+    }
+    return [...used];
   }
 
   #source(call: string, queue: QueueRef, { leaseMs, autoExtend }: PullDraft): PullSource {

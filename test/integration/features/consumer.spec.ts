@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { DelayQueueConsumer, DelayQueueHealth, defineQueue } from '../../../lib/index.js';
+import { DelayQueueRunner } from '../../../lib/worker/delay-queue.runner.js';
 import { createApp, logCollector } from '../../helpers/app.js';
 import type { TestApp } from '../../helpers/app.js';
 import { beforeCompletion } from '../../helpers/before-completion.js';
@@ -238,6 +239,15 @@ describe('a worker was kept for ever for each lease that anybody ever pulled wit
     const [again] = await consumer.pull('q', { lease: 10_000 });
     await again!.complete();
     expect(await test.inspector.counts('q')).toMatchObject({ due: 0, running: 0 });
+  });
+
+  it('nor is that of a call for several queues which was refused for one of them', async () => {
+    const { pullers } = test.app.get(DelayQueueRunner);
+    for (let n = 0; n < 20; n++) {
+      const call = consumer.pull([`good-${n}`, '{bad'], { lease: 20_000 + n });
+      await expect(call).rejects.toMatchObject({ code: 'ERR_DQ_INVALID_QUEUE' });
+    }
+    expect(pullers.length).toBeLessThanOrEqual(16);
   });
 
   it('health still tells the queues whose workers were forgotten', async () => {
