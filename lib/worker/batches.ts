@@ -19,8 +19,12 @@ import { performance } from '../time-and-randomness.js';
 export interface BatchHooks {
   /** Batches that may run at a time. */
   concurrency(): number;
+  /** It has come to the others, and its time stands still until its batch begins. */
+  waits(run: Run): void;
   /** Its batch begins. */
   begins(run: Run): void;
+  /** The method is over for it; what is around that may go on. */
+  left(run: Run): void;
   /** Fails the run, unless it has a timeout of its own. */
   timeOut(run: Run, timeoutMs: number): void;
   /** A batch is over: its slot is free. */
@@ -52,7 +56,7 @@ class Member implements BatchPlace {
     /** Monotonic ms. */
     public startAt: number,
     readonly expiresAt: number,
-    private readonly hooks: Pick<BatchHooks, 'encode'>,
+    private readonly hooks: Pick<BatchHooks, 'encode' | 'left'>,
   ) {}
 
   get over(): boolean {
@@ -62,6 +66,7 @@ class Member implements BatchPlace {
   end(outcome: HandlerOutcome): void {
     this.#settled = true;
     this.resolve(this.#taken(outcome));
+    if (outcome === UNBEGUN) this.hooks.left(this.run);
   }
 
   /** As it is now: the method may change a payload as soon as it has snoozed its job. */
@@ -146,6 +151,7 @@ export class Batches {
   /** @returns how the job ended; never rejects */
   join({ run, ownBatch, expiresAt }: Joining): Promise<HandlerOutcome> {
     if (this.#closed) return Promise.resolve(UNBEGUN);
+    this.hooks.waits(run);
     const startAt = Math.min(performance.now() + this.settings.waitMs, expiresAt - BEFORE_EXPIRY_MS);
     const member = new Member(run, startAt, expiresAt, this.hooks);
     (run.job as BatchJob).takePlace(member);
@@ -248,7 +254,10 @@ export class Batches {
     await this.#handle(batch.members);
     this.#unlimit(batch);
     // From here on a member that is not over, because a middleware still does something, counts as waiting.
-    for (const { run } of batch.members) this.#batchOf.delete(run);
+    for (const { run } of batch.members) {
+      this.#batchOf.delete(run);
+      this.hooks.left(run);
+    }
     if (batch.overdue) this.zombies--;
     else this.#free();
   }

@@ -71,7 +71,14 @@ export class Executor {
     if (batch) {
       this.batches = new Batches(handler, batch, settings.timeoutMs, {
         concurrency: () => hooks.concurrency(),
+        waits: (run) => {
+          run.timeout?.cancel();
+          run.timeout = undefined;
+        },
         begins: (run) => this.#limit(run, run.header.timeoutMs),
+        left: (run) => {
+          if (!run.ended && !run.timeout && this.#hasAround) this.#limit(run, this.settings.timeoutMs);
+        },
         timeOut: (run, timeoutMs) => {
           if (!run.timeout) this.#timeOut(run, timeoutMs);
         },
@@ -135,7 +142,7 @@ export class Executor {
   #dispatch(run: Run, joining: Joining | undefined): void {
     const { job } = run;
     // Not sooner: an attempt must not be charged for the time in which Redis is asked whether an occurrence may begin.
-    if (!joining) this.#limit(run, run.header.timeoutMs ?? this.settings.timeoutMs);
+    if (!joining || this.#hasAround) this.#limit(run, run.header.timeoutMs ?? this.settings.timeoutMs);
     const failed = (error: unknown) => this.#finish(run, { kind: 'failed', error });
     try {
       if (this.#begin && !this.hooks.probe.begins) {
@@ -149,6 +156,11 @@ export class Executor {
       // Nothing here should throw. If something does, the other jobs of this claim must still start.
       failed(error);
     }
+  }
+
+  /** With a batch: what is called for each of its jobs, before it waits for the others and after the method, may take time. */
+  get #hasAround(): boolean {
+    return this.hooks.schema !== undefined || this.settings.middleware.length > 0;
   }
 
   #limit(run: Run, timeoutMs: number | undefined): void {

@@ -396,6 +396,27 @@ describe('the timeout of a batch', () => {
     expect((await call(2)).payloads).toEqual(['b']);
   });
 
+  it('holds as well for what is called for each job before its batch, and after it', async () => {
+    const never = new Promise<void>(() => undefined);
+    const middleware: DelayQueueMiddleware = async (job, next) => {
+      if (job.payload === 'before') await never;
+      await next();
+      if (job.payload === 'after') await never;
+    };
+    const { seen, producer, becomes, queue } = await batching(here, {
+      batch: { size: 1 },
+      timeout: 200,
+      backoff: fixed('1h'),
+      middleware: [middleware],
+      hold: false,
+    });
+    for (const id of ['before', 'after']) {
+      await producer.enqueue(queue, id, { id });
+      await becomes(id, { state: 'delayed', attempts: 1, lastError: failure({ name: 'HandlerTimeoutError' }) });
+    }
+    expect(seen()).toEqual([['after']]);
+  });
+
   it('does not begin before the batch does, and a job may have one of its own', async () => {
     const { call, calls, producer, becomes, queue } = await batching(here, {
       batch: { size: 3, wait: 400 },
