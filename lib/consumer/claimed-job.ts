@@ -28,10 +28,13 @@ export class ClaimedJob<T = unknown> {
      * lease is over and was not to be renewed.
      */
     over: () => void,
+    /** Called when its lease was extended after that. */
+    resumed: () => void,
     private readonly answerMs: number,
   ) {
     this.#settle = settle;
     job.onLapsed = over;
+    job.onResumed = resumed;
     this.#settled = new Promise((resolve) => {
       job.onSettled = (lost) => {
         resolve(lost);

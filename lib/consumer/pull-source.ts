@@ -50,6 +50,11 @@ export class PullSource {
       puller.wanted--;
       this.#held++;
       let holds = true;
+      const holdAgain = () => {
+        holds = true;
+        this.#held++;
+        this.#resize();
+      };
       // Only once: a slot that is counted twice would claim a job that no call asked for.
       const free = () => {
         if (!holds) return;
@@ -61,7 +66,7 @@ export class PullSource {
         resolve(outcome);
         free();
       };
-      puller.give(new ClaimedJob(job, settle, free, this.answerMs));
+      puller.give(new ClaimedJob(job, settle, free, holdAgain, this.answerMs));
       this.#tellEmpty();
     });
 

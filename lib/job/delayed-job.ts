@@ -59,6 +59,7 @@ export class DelayedJob<T = unknown> {
   // What changes is private: a handler may freeze its job.
   #onSettled: ((lost: boolean) => void) | undefined;
   #onLapsed: (() => void) | undefined;
+  #onResumed: (() => void) | undefined;
   // Made on demand: most handlers never read the signal, and an AbortController costs more than the claim of a job.
   #controller: AbortController | undefined;
   #accepted: { value: unknown } | undefined;
@@ -112,6 +113,20 @@ export class DelayedJob<T = unknown> {
   /** @internal */
   set onLapsed(listener: (() => void) | undefined) {
     this.#onLapsed = listener;
+  }
+
+  /**
+   * Called when its lease was extended after that.
+   *
+   * @internal
+   */
+  get onResumed(): (() => void) | undefined {
+    return this.#onResumed;
+  }
+
+  /** @internal */
+  set onResumed(listener: (() => void) | undefined) {
+    this.#onResumed = listener;
   }
 
   /** By the server's clock. */

@@ -37,6 +37,8 @@ export class ActiveRuns {
   /** The run whose extension is on its way: only the answer to that says under which claim it goes on. */
   #moving: Run | undefined;
   #closed = false;
+  /** Called with a run that was given up, and whose lease was extended all the same. */
+  onResumed: ((run: Run) => void) | undefined;
 
   constructor(
     private readonly store: ShardStore,
@@ -224,7 +226,13 @@ export class ActiveRuns {
       const lastsMs = Math.max(lease, old.renewedAt + old.leaseMs - sentAt);
       run.claim = this.leases.open(number, 1, sentAt, isAlone, lastsMs, lease);
       run.claim.repeated = old.repeated;
-      if (run.lapsed && !this.#runs.has(run.id)) this.#runs.set(run.id, run);
+      if (run.lapsed && !this.#runs.has(run.id)) {
+        this.#runs.set(run.id, run);
+        if (!run.ended) {
+          run.lapsed = false;
+          this.onResumed?.(run);
+        }
+      }
     };
     const moved = this.#extending.then(move, move);
     this.#extending = moved.catch(() => undefined);

@@ -60,6 +60,11 @@ export class ClaimedJobs {
     this.#queue = handler.queue;
     this.occurrences = new OccurrenceGate(store, logger);
     this.runs = new ActiveRuns(store, settings.leaseMs, logger, deps.heartbeats ?? true, deps.fleet);
+    this.runs.onResumed = ({ job, quarantined }) => {
+      job.onResumed?.();
+      this.runs.markAccompanied(quarantined); // The gate tells only other workers.
+      occupancy.resumed(quarantined);
+    };
     this.executor = new Executor(
       handler,
       settings,

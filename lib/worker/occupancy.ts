@@ -1,3 +1,4 @@
+import { performance } from '../time-and-randomness.js';
 import type { Charge, IsolationGate, IsolationMember } from './isolation/isolation-gate.js';
 import type { Reservation, SlotPool, SlotUser } from './slot-pool.js';
 
@@ -73,6 +74,13 @@ export class Occupancy {
     const { slots, quarantined, mark } = ask;
     if (slots > 0) this.gate.brought(this.worker, mark, slots, { jobs: starting, quarantined, charge });
     return starting;
+  }
+
+  /** A job that had left its slot goes on. It has one again, also where others have taken all of them. */
+  resumed(quarantined: boolean): void {
+    const ask = this.ask(1, quarantined, performance.now());
+    this.arrived(ask);
+    this.brought(ask, 1, 'no');
   }
 
   /** A job leaves its slot. */

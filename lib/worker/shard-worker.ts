@@ -212,6 +212,7 @@ export class ShardWorker implements IsolationMember, SlotUser {
     if (this.#closed || !this.#started) return;
     const now = performance.now();
     this.jobs.abortOverdue(now);
+    this.#wait.look(); // What nothing renews is waited for no longer than its lease lasts.
     if (now >= this.jobs.prefetched.patienceEnds) this.jobs.prefetched.release(now);
     if (now >= this.#faults.pauseUntil) {
       const { prefetch } = this.jobs.prefetched;

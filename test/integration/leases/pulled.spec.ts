@@ -1,14 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DelayQueueConsumer, LeaseLostError } from '../../../lib/index.js';
+import type { TestAppSettings } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
 
 const here = inAWorld();
 const HELD = { lease: 300, autoExtend: false } as const;
 
-async function pulling() {
-  const app = await here.start();
+async function pulling(settings?: TestAppSettings) {
+  const app = await here.start(settings);
   return { ...app, consumer: app.app.get(DelayQueueConsumer) };
 }
 
@@ -84,6 +85,29 @@ it.each([
   await eventually(async () => expect(await deadline()).toBe(Math.floor(given)));
   expect(given % 1).toBe(0.5);
   await Promise.all([first!.complete(), second!.complete()]);
+});
+
+it('a pulled job whose lease had ended holds up a close again when it was extended', async () => {
+  const { app, producer, consumer } = await pulling({ options: { drainTimeout: '1h' } });
+  const other = await pulling();
+  await producer.enqueue('resumed', 1, { id: 'A' });
+  const [job] = await consumer.pull('resumed', HELD);
+  await eventually(() => expect(job!.job.signal.aborted).toBe(true));
+  await job!.extend('1h');
+  const closing = app.close();
+  // It is given to nobody else meanwhile.
+  expect(await other.consumer.pull('resumed', { wait: '1s' })).toEqual([]);
+  await job!.complete();
+  await closing;
+  expect(await other.inspector.totals('resumed')).toMatchObject({ completed: 1 });
+});
+
+it('a pulled job that is not renewed holds up a close no longer than its lease lasts', async () => {
+  const { app, producer, consumer } = await pulling({ options: { drainTimeout: '1h' } });
+  await producer.enqueue('lapsing', 1);
+  const [job] = await consumer.pull('lapsing', { ...HELD, lease: '2s' });
+  await app.close();
+  expect(job!.job.signal.reason).toBeInstanceOf(LeaseLostError);
 });
 
 it('a pulled job whose lease had ended when the application closed is answered as lost: nobody answered', async () => {
