@@ -10,7 +10,7 @@ import { luaFunctions } from '../helpers/lua-functions.js';
 // The figures that keep the library readable. There are no exceptions.
 
 const MOST_LINES = { file: 400, function: 60, class: 300 };
-const MOST_OF_THE_WAY = { files: 17, lines: 3_121 };
+const MOST_OF_THE_WAY = { files: 17, lines: 3_125 };
 
 /** Words of this project's own making, for which the field has others (docs/glossary.md). */
 const COINED = [

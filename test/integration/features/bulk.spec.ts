@@ -89,7 +89,7 @@ describe('bulk acts on a queue with shards', () => {
 describe('bulk.reschedule() by a time, of which no answer came for some jobs,', () => {
   /** The answer of this call of the script is lost, in every copy of it. */
   function losing(nth: number): void {
-    const run = EnqueueBatcher.prototype.run;
+    const run = Reflect.get(EnqueueBatcher.prototype, 'run') as EnqueueBatcher['run'];
     let calls = 0;
     jest.spyOn(EnqueueBatcher.prototype, 'run').mockImplementation(async function (this: EnqueueBatcher, ...call) {
       const answer = await run.apply(this, call);
