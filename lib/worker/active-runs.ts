@@ -57,15 +57,14 @@ export class ActiveRuns {
     for (const run of this.#runs.values()) if (!run.ended) yield run;
   }
 
-  /** Monotonic ms; Infinity without leases. What renews none asks which jobs were cancelled. */
+  /** Monotonic ms; Infinity without leases. */
   get nextHeartbeat(): number {
-    return this.leases.nextHeartbeat;
+    return this.heartbeats ? this.leases.nextHeartbeat : Infinity;
   }
 
   /** Monotonic ms at which a lease must be renewed, or ends because this worker does not renew it. */
   get nextMoment(): number {
-    const { nextHeartbeat, nextEnd } = this.leases;
-    return this.heartbeats ? nextHeartbeat : Math.min(nextHeartbeat, nextEnd);
+    return this.heartbeats ? this.leases.nextHeartbeat : this.leases.nextEnd;
   }
 
   add(run: Run): void {
@@ -134,10 +133,7 @@ export class ActiveRuns {
     this.leases.renewed(renewals, sentAt);
     if (reply.left.size > 0) {
       for (const run of this.unfinished()) {
-        if (run === this.#moving || reply.left.get(run.claim.number)?.has(run.id) !== false) continue;
-        if (this.heartbeats) this.#lose(run);
-        // It leaves its slot when its lease has ended, whoever settles it or not.
-        else run.job.abort(new LeaseLostError(queue, run.id));
+        if (run !== this.#moving && reply.left.get(run.claim.number)?.has(run.id) === false) this.#lose(run);
       }
     }
     for (const id of reply.aborted) {

@@ -32,7 +32,7 @@ export interface Renewal {
 
 /** The longest pause between two heartbeats, whatever the lease: they also carry cancellations and prove that the loop lives. */
 const HEARTBEAT_MAX_MS = 10_000;
-/** Where nothing renews leases a step tells of marks and asks who was cancelled all the same: it gives so much at least, which takes nothing away. */
+/** Where nothing renews leases a step may have to tell of a mark all the same: it gives so much at least, which takes nothing away. */
 const LEAST_MS = 1;
 const NONE: ReadonlySet<Claim> = new Set();
 

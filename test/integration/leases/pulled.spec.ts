@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { DelayQueueConsumer, JobCancelledError, LeaseLostError } from '../../../lib/index.js';
+import { DelayQueueConsumer, LeaseLostError } from '../../../lib/index.js';
 import type { TestAppSettings } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
@@ -85,18 +85,6 @@ it.each([
   await eventually(async () => expect(await deadline()).toBe(Math.floor(given)));
   expect(given % 1).toBe(0.5);
   await Promise.all([first!.complete(), second!.complete()]);
-});
-
-it('a pulled job that is not renewed hears that it was cancelled, and keeps the end of its lease', async () => {
-  const { producer, consumer } = await pulling();
-  await producer.enqueue('cancelled', 1, { id: 'A' });
-  const [job] = await consumer.pull('cancelled', { lease: '6s', autoExtend: false });
-  const { leases } = await here.world.read('cancelled');
-  await producer.cancel('cancelled', 'A', { running: true });
-  await eventually(() => expect(job!.job.signal.aborted).toBe(true));
-  expect(job!.job.signal.reason).toBeInstanceOf(JobCancelledError);
-  expect((await here.world.read('cancelled')).leases).toEqual(leases);
-  await job!.complete();
 });
 
 it('a pulled job whose lease had ended holds up a close again when it was extended', async () => {
