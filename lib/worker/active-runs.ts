@@ -48,7 +48,7 @@ export class ActiveRuns {
     readonly heartbeats: boolean,
     readonly fleet?: FleetEvents,
   ) {
-    this.leases = new LeaseRenewal(leaseMs, heartbeats);
+    this.leases = new LeaseRenewal(leaseMs);
     this.#session = store.session();
   }
 
@@ -224,7 +224,7 @@ export class ActiveRuns {
       const isAlone = alone && old.sole;
       // By then it ends at the earliest, as Redis sees it as well.
       const lastsMs = Math.max(lease, old.renewedAt + old.leaseMs - sentAt);
-      run.claim = this.leases.open(number, 1, sentAt, isAlone, lastsMs, lease);
+      run.claim = this.leases.open(number, 1, sentAt, isAlone, lastsMs, this.heartbeats ? lease : 0);
       run.claim.repeated = old.repeated;
       if (run.lapsed && !this.#runs.has(run.id)) {
         this.#runs.set(run.id, run);

@@ -32,8 +32,6 @@ export interface Renewal {
 
 /** The longest pause between two heartbeats, whatever the lease: they also carry cancellations and prove that the loop lives. */
 const HEARTBEAT_MAX_MS = 10_000;
-/** Where nothing renews leases a step may have to tell of a mark all the same: it gives so much at least, which takes nothing away. */
-const LEAST_MS = 1;
 const NONE: ReadonlySet<Claim> = new Set();
 
 /**
@@ -50,11 +48,7 @@ export class LeaseRenewal {
   /** Monotonic ms before which no lease ends, and none that has ended must be reported. */
   #nextEnd = Infinity;
 
-  /** @param heartbeats false: a lease ends when it was to end, also when Redis hears that its job is alone no longer */
-  constructor(
-    private readonly leaseMs: number,
-    private readonly heartbeats = true,
-  ) {
+  constructor(private readonly leaseMs: number) {
     this.heartbeatMs = Math.min(leaseMs / 3, HEARTBEAT_MAX_MS);
   }
 
@@ -71,7 +65,7 @@ export class LeaseRenewal {
     const claim = {
       number,
       leaseMs,
-      ownMs: this.heartbeats ? ownMs : LEAST_MS,
+      ownMs,
       unsettled: jobs,
       sole,
       renewedAt: sentAt,
@@ -150,7 +144,6 @@ export class LeaseRenewal {
   renewed(renewals: readonly Renewal[], sentAt: number): void {
     for (const { claim, sole } of renewals) {
       if (!sole) this.#sole.delete(claim);
-      if (!this.heartbeats) continue;
       claim.renewedAt = Math.max(claim.renewedAt, sentAt);
       claim.overdueSince = undefined;
       claim.isReported = false;

@@ -67,26 +67,6 @@ describe('a pulled job that is not renewed and that nobody settles', () => {
   });
 });
 
-it.each([
-  ['its own queue', 'alone'],
-  ['another queue', 'other'],
-])('a pulled job that is not renewed keeps the end of its lease when a job of %s joins it', async (_, queue) => {
-  const { producer, consumer } = await pulling();
-  await producer.enqueue('alone', 1, { id: 'A' });
-  const long = { lease: '1h', autoExtend: false } as const;
-  const [first] = await consumer.pull('alone', long);
-  const deadline = async () => Object.values((await here.world.read('alone')).leases).sort((a, b) => a - b)[0]!;
-  const given = await deadline();
-  const began = await here.world.now();
-  await eventually(async () => expect(await here.world.now()).toBeGreaterThan(began + 5));
-  await producer.enqueue(queue, 2);
-  const [second] = await consumer.pull(queue, long);
-  // Redis has heard that it is not alone in its process any more, which is all that it had to hear.
-  await eventually(async () => expect(await deadline()).toBe(Math.floor(given)));
-  expect(given % 1).toBe(0.5);
-  await Promise.all([first!.complete(), second!.complete()]);
-});
-
 it('a pulled job whose lease had ended holds up a close again when it was extended', async () => {
   const { app, producer, consumer } = await pulling({ options: { drainTimeout: '1h' } });
   const other = await pulling();
