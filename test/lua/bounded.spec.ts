@@ -52,7 +52,7 @@ describe('the sources of the scripts', () => {
         /'ZRANGE', \w+, (0|from|skip), ([01]|999|over - 1|before - 1|quarantineLimit - 1|many - 1|from \+ most - 1|skip \+ limit|from \+ (?:MOST|SWEEP) - 1)/.test(
           call,
         ) ||
-        /'ZRANGE', (?:index|GROUPED), (middle, middle\)|first, math\.min\(first \+ room, last\) - 1,|from, math\.min\(from \+ limit, to - 1\)\))/.test(
+        /'ZRANGE', (?:index|GROUPED|DEAD), (middle, middle\)|first, math\.min\(first \+ room, last\) - 1,|from, math\.min\(from \+ (?:limit, to - 1\)|most, past\) - 1)\))/.test(
           call,
         );
       expect({ call, limited }).toEqual({ call, limited: true });
