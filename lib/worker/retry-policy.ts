@@ -7,7 +7,6 @@ import { parseDuration } from '../job/duration.js';
 import type { Duration } from '../job/duration.js';
 import { encodeError, encodeFailure } from '../job/error-record.js';
 import type { DeadReason } from '../job/error-record.js';
-import { dueAgain } from '../recurring/occurrence-gate.js';
 import { random as systemRandom } from '../time-and-randomness.js';
 import { guarded } from '../user-code.js';
 import type { Run } from './run.js';
@@ -36,7 +35,7 @@ export function payloadsOf({ job, quotable }: Pick<Run, 'job' | 'quotable'>): re
  * The numbers that decide together with the outcome. They are the run's, because a handler may have written to the
  * job's.
  */
-type Settled = Pick<Run, 'job' | 'attempt' | 'maxAttempts' | 'snoozes' | 'quotable' | 'header'>;
+type Settled = Pick<Run, 'job' | 'attempt' | 'maxAttempts' | 'snoozes' | 'quotable'>;
 
 /** What becomes of a job, from how its run ended: pure but for the application's functions. Never throws. */
 export function settle(
@@ -56,7 +55,7 @@ export function settle(
     case 'snoozed':
       return snooze(outcome, run, rules, random);
     case 'released':
-      return released(run, outcome);
+      return { verb: 'release', dueAt: job.dueAt.getTime(), restMs: outcome.restMs, unbegun: outcome.unbegun };
     case 'skipped':
       // Redis has noted what becomes of it (lib/lua/recurring/begin-occurrence.lua).
       return { verb: 'release', dueAt: job.dueAt.getTime(), unbegun: true };
@@ -72,15 +71,6 @@ function fail(error: unknown, run: Settled, rules: RetryRules, random: () => num
   if (attempt >= maxAttempts) return deadLetter('exhausted', failure());
   if (!worthRetrying(error, job, rules)) return deadLetter('discarded', failure());
   return { verb: 'retry', delayMs: asked ?? delayAfter(attempt, error, rules, random), error: failure() };
-}
-
-/** Whoever was given the job gives it back, as where its process has to stop; or nobody was. */
-function released(
-  { job, header }: Settled,
-  { restMs, unbegun }: Extract<HandlerOutcome, { kind: 'released' }>,
-): Settlement {
-  const dueAt = job.dueAt.getTime();
-  return { verb: 'release', dueAt: unbegun ? dueAt : dueAgain(dueAt, header.occurrence), restMs, unbegun };
 }
 
 function deadLetter(reason: DeadReason, error: string): Settlement {

@@ -35,15 +35,14 @@ export class EndingRules implements ScriptRules {
 
   /**
    * As it was when it was claimed: neither later, nor as if it had just become due. Excused: an occurrence that had begun when its process had
-   * to stop, or that was pulled and released; it is due a ms later, by which Redis knows it.
+   * to stop; it is due a ms later, by which Redis knows it.
    */
   #judgeHandedBack({ keys, member }: RunningScript, settled: Settled, due: number): void {
     const { id, claim } = settled;
     const claimed = this.oracle.claimOf(keys[SHARD_KEYS.due]!, claim)?.jobs.get(id);
     if (claimed?.due === undefined || claimed.due === due || this.oracle.schedules.waits(id, due)) return;
     const hasBegun = scheduleOf(id) !== undefined && !settled.isUnbegun && !settled.isPassable;
-    const mayEnd = member?.isStopping || queueOf(keys[SHARD_KEYS.due]!) === 'pulled';
-    if (hasBegun && mayEnd && due === claimed.due + INTERRUPTED_MS) return;
+    if (hasBegun && member?.isStopping && due === claimed.due + INTERRUPTED_MS) return;
     const by = `${member?.id ?? 'nobody known'} handed ${id} back`;
     this.oracle.report('handedBack', `${by}, and it is due ${due - claimed.due} ms after the time it was due before`);
   }

@@ -549,30 +549,6 @@ describe('recurring jobs on Redis', () => {
     },
   );
 
-  it.each([
-    ['skip', 'pauseSchedule'],
-    ['queue', 'unschedule'],
-    ['allow', 'pauseSchedule'],
-    ['allow', 'unschedule'],
-  ] as const)('of overlap %s that were pulled and released run again, also behind %s', async (overlap, call) => {
-    const queue = `released-${overlap}-${call}`;
-    const { app, producer, inspector } = await here.start();
-    const consumer = app.get(DelayQueueConsumer);
-    await producer.schedule(queue, 's', { cron: '0 0 1 1 *' }, null, { overlap });
-    const id = await producer.triggerSchedule(queue, 's');
-    for (let n = 0; n < 2; n++) {
-      const [released] = await consumer.pull(queue, { wait: '20s' });
-      expect(released!.id).toBe(id);
-      await released!.release();
-    }
-    await producer[call](queue, 's');
-    const [again] = await consumer.pull(queue, { wait: '20s' });
-    expect(again!.id).toBe(id);
-    await again!.complete();
-    expect(await inspector.totals(queue)).toMatchObject({ skipped: 0 });
-    await producer.unschedule(queue, 's');
-  });
-
   it.each(['pauseSchedule', 'unschedule'] as const)(
     'of which a closing process still asked whether they may run have not begun: %s takes them back',
     async (call) => {
