@@ -211,7 +211,8 @@ export class BulkWalk {
         for (const result of inDoubt(error, targets, act)) results.set(result.id, result);
       }
     }
-    if (failures.length > 0 && results.size === 0) throw (failures.find(isInDoubt) ?? failures[0]!).error;
+    if (failures.length > 0 && results.size === 0)
+      throw (failures.find(({ error }) => isInDoubt(error)) ?? failures[0]!).error;
     cursor.isInterrupted = failures.length > 0;
     const rest = left.filter((n) => !results.has(next[n]!));
     if (rest.length > 0) {
@@ -284,7 +285,7 @@ export class BulkWalk {
 /** About what a call holds of one job while it waits to be sent. */
 const BYTES_PER_JOB = 64;
 
-function isInDoubt({ error }: { error: unknown }): boolean {
+function isInDoubt(error: unknown): boolean {
   return error instanceof UnavailableError && error.maybeAccepted;
 }
 
@@ -294,7 +295,7 @@ function inDoubt<Outcome extends string>(
   targets: readonly Target[],
   { inDoubt: outcome }: Act<Outcome>,
 ): BulkActResult<Outcome>[] {
-  return outcome !== undefined && isInDoubt({ error }) ? targets.map(({ id }) => ({ id, outcome })) : [];
+  return outcome !== undefined && isInDoubt(error) ? targets.map(({ id }) => ({ id, outcome })) : [];
 }
 
 const REFUSED = { r: 'running', x: 'dead', n: 'notFound', m: 'changed' } as const;

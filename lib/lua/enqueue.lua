@@ -3,8 +3,8 @@
 -- ARGV  1 session sequence number
 --       then per run of jobs with one spec: `spec`, or `n*spec` for n of them, and of each job: id, rest; where ` @` ends the
 --       spec also its place in a queue with groups: nine digits of it, and all of it as a number
---       spec  = mode (n new library id, kept like k where a late copy finds it taken; k keep, o keep what is dead as well, p replace, u replace at the due time it has,
---               r reschedule, x reject, m moved here from another queue), d|a, delay or instant in ms,
+--       spec  = mode (n new id of the library; where a copy that comes late finds a job under it, that job is kept; k keep, o keep what
+--               is dead as well, p replace, u replace at the due time it has, r reschedule, x reject, m moved here from another queue), d|a, delay or instant in ms,
 --               and only where needed " expiry maxWait uniqueFor" with expiry = i<ms after due> or a<instant>, and - for none,
 --               and after these " limit": most jobs that may wait and run, of queues that have one;
 --       rest  = header and payload as lib/job/envelope.ts wrote them; of a moved job its envelope, which stays as it is

@@ -14,7 +14,8 @@ for r, start in ipairs(starts) do
   for k = 1, counts[r] do ids[#ids + 1] = ARGV[start + 2 * k - 1] end --#limits for k = 0, counts[r] - 1 do ids[#ids + 1] = ARGV[start + widths[r] * k + 1] end
 end
 if not checked and #ids > 0 then
-  -- Ids that are new to their caller: a copy that comes late may find that he gave it up, and that somebody enqueued under the id it told.
+  -- The library has just made these ids. But a copy of the call may come late: its caller has given up by then, and may have enqueued the
+  -- job once more under the id that the error named.
   for _, envelope in ipairs(call('HMGET', JOBS, unpack(ids))) do
     if envelope then checked = true end
   end
