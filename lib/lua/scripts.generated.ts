@@ -1736,12 +1736,13 @@ local given, longest = lease, math.max(whole(longestBefore) or 0, lease)
 for i = 0, nRenewals - 1 do
 local claim, held, own = ARGV[14 + i * 3], tonumber(ARGV[15 + i * 3]), tonumber(ARGV[16 + i * 3])
 local sole = is_sole(own)
+local stays = own < 0
 own = own >= 1 and math.floor(own) or lease
-given, longest = math.max(given, own), math.max(longest, own)
+if not stays then given, longest = math.max(given, own), math.max(longest, own) end
 local deadline = tonumber(call('ZSCORE', LEASES, claim))
 if deadline then
-local fresh = math.max(math.floor(deadline), now + own)
-if fresh > now + longest then fresh = now + longest end
+local fresh = math.floor(deadline)
+if not stays then fresh = math.min(math.max(fresh, now + own), now + longest) end
 call('ZADD', LEASES, 'XX', sole and sole_deadline(fresh) or fresh, claim)
 end
 local count = deadline and call('ZCOUNT', RUNNING, claim, claim) or 0

@@ -12,7 +12,7 @@
 --       7 how many jobs to claim from the quarantine, instead of due ones; a process that runs something adds a blank and the
 --          ms for which these jobs must have waited there   8 how long the entry in `idle` is good for, ms
 --       9 dead letters kept   10 age of dead letters, ms   11 n renewals   12 n groups   13 n outcomes
---       then per renewal: claim, ids held, lease ms of its own or 0, and .5 more for the only job of its process; per group of completed jobs: claim, n, id...;
+--       then per renewal: claim, ids held, lease ms of its own or 0, or -1 where it stays, and .5 more for the only job of its process; per group of completed jobs: claim, n, id...;
 --       per outcome: verb, claim, id, a, b, c
 --         r retry     a delay ms, b errors          s snooze   a delay ms, b '' or header and payload
 --         d dead      a reason, b errors, c charge  x expired  -     l release  a due ms, b ms from now at least or '', c 1 nothing has begun, 2 and it keeps no place

@@ -48,7 +48,7 @@ export class ActiveRuns {
     readonly heartbeats: boolean,
     readonly fleet?: FleetEvents,
   ) {
-    this.leases = new LeaseRenewal(leaseMs);
+    this.leases = new LeaseRenewal(leaseMs, heartbeats);
     this.#session = store.session();
   }
 
@@ -57,14 +57,15 @@ export class ActiveRuns {
     for (const run of this.#runs.values()) if (!run.ended) yield run;
   }
 
-  /** Monotonic ms; Infinity without leases. */
+  /** Monotonic ms; Infinity without leases. What renews none asks which jobs were cancelled. */
   get nextHeartbeat(): number {
-    return this.heartbeats ? this.leases.nextHeartbeat : Infinity;
+    return this.leases.nextHeartbeat;
   }
 
   /** Monotonic ms at which a lease must be renewed, or ends because this worker does not renew it. */
   get nextMoment(): number {
-    return this.heartbeats ? this.leases.nextHeartbeat : this.leases.nextEnd;
+    const { nextHeartbeat, nextEnd } = this.leases;
+    return this.heartbeats ? nextHeartbeat : Math.min(nextHeartbeat, nextEnd);
   }
 
   add(run: Run): void {
@@ -133,7 +134,10 @@ export class ActiveRuns {
     this.leases.renewed(renewals, sentAt);
     if (reply.left.size > 0) {
       for (const run of this.unfinished()) {
-        if (run !== this.#moving && reply.left.get(run.claim.number)?.has(run.id) === false) this.#lose(run);
+        if (run === this.#moving || reply.left.get(run.claim.number)?.has(run.id) !== false) continue;
+        if (this.heartbeats) this.#lose(run);
+        // It leaves its slot when its lease has ended, whoever settles it or not.
+        else run.job.abort(new LeaseLostError(queue, run.id));
       }
     }
     for (const id of reply.aborted) {
@@ -224,7 +228,7 @@ export class ActiveRuns {
       const isAlone = alone && old.sole;
       // By then it ends at the earliest, as Redis sees it as well.
       const lastsMs = Math.max(lease, old.renewedAt + old.leaseMs - sentAt);
-      run.claim = this.leases.open(number, 1, sentAt, isAlone, lastsMs, this.heartbeats ? lease : 0);
+      run.claim = this.leases.open(number, 1, sentAt, isAlone, lastsMs, lease);
       run.claim.repeated = old.repeated;
       if (run.lapsed && !this.#runs.has(run.id)) {
         this.#runs.set(run.id, run);

@@ -3,7 +3,7 @@ export interface Claim {
   readonly number: number;
   /** How long it lasts from `renewedAt` on. */
   readonly leaseMs: number;
-  /** What each renewal gives it instead of the worker's lease; 0 for that. In whole ms. */
+  /** What each renewal gives it instead of the worker's lease; 0 for that, and below 0 nothing. In whole ms. */
   readonly ownMs: number;
   /** Jobs of it that Redis has not yet confirmed as settled. */
   unsettled: number;
@@ -32,6 +32,8 @@ export interface Renewal {
 
 /** The longest pause between two heartbeats, whatever the lease: they also carry cancellations and prove that the loop lives. */
 const HEARTBEAT_MAX_MS = 10_000;
+/** Where nothing renews leases a step tells of marks and asks who was cancelled all the same: each lease ends when it was to end. */
+const AS_IT_IS = -1;
 const NONE: ReadonlySet<Claim> = new Set();
 
 /**
@@ -48,7 +50,11 @@ export class LeaseRenewal {
   /** Monotonic ms before which no lease ends, and none that has ended must be reported. */
   #nextEnd = Infinity;
 
-  constructor(private readonly leaseMs: number) {
+  /** @param heartbeats false: a lease ends when it was to end, also when Redis hears that its job is alone no longer */
+  constructor(
+    private readonly leaseMs: number,
+    private readonly heartbeats = true,
+  ) {
     this.heartbeatMs = Math.min(leaseMs / 3, HEARTBEAT_MAX_MS);
   }
 
@@ -65,7 +71,7 @@ export class LeaseRenewal {
     const claim = {
       number,
       leaseMs,
-      ownMs,
+      ownMs: this.heartbeats ? ownMs : AS_IT_IS,
       unsettled: jobs,
       sole,
       renewedAt: sentAt,
@@ -144,6 +150,7 @@ export class LeaseRenewal {
   renewed(renewals: readonly Renewal[], sentAt: number): void {
     for (const { claim, sole } of renewals) {
       if (!sole) this.#sole.delete(claim);
+      if (!this.heartbeats) continue;
       claim.renewedAt = Math.max(claim.renewedAt, sentAt);
       claim.overdueSince = undefined;
       claim.isReported = false;

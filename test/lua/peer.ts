@@ -37,7 +37,7 @@ let peers = 0;
 
 export interface Ask extends Partial<Omit<StepRequest, 'settle' | 'renewals'>> {
   settle?: readonly Ending[];
-  renew?: readonly { claim: number; held?: number; sole?: boolean }[];
+  renew?: readonly { claim: number; held?: number; sole?: boolean; ownMs?: number }[];
   /** Most bytes of a claim. */
   bytes?: number;
 }
@@ -104,7 +104,11 @@ function argsOf({ settle = [], renew = [], bytes, ...ask }: Ask, worker: string)
     deadLetters: { max: 10_000, maxAgeMs: 90 * 86_400_000 },
     ...ask,
     settle: buffer.take(settle.length),
-    renewals: renew.map(({ claim, held = 1, sole = false }) => ({ claim: claimOf(claim), held, sole })),
+    renewals: renew.map(({ claim, held = 1, sole = false, ownMs = 0 }) => ({
+      claim: { ...claimOf(claim), ownMs },
+      held,
+      sole,
+    })),
   };
   const args = stepArgs(request, worker);
   if (bytes !== undefined) args[BYTES_AT] = bytes;

@@ -179,6 +179,20 @@ describe('renewals', () => {
     expect((await shard.read()).leases).toEqual(leases);
   });
 
+  it.each([
+    ['that runs keeps its end', 5_000],
+    ['that is over is taken back all the same', -100],
+  ])('of nothing tell only that a claim is not alone: one %s', async (_, leftMs) => {
+    await shard.fill('A');
+    const claim = await owner.take('A', { isSole: true });
+    await shard.expire(claim, -leftMs);
+    const { leases } = await shard.read();
+    await owner.step({ renew: [{ claim, ownMs: -1 }], sweep: true });
+    const isOver = leftMs < 0;
+    expect((await shard.read()).leases).toEqual(isOver ? {} : { [claim]: Math.floor(leases[claim]!) });
+    expect(await recordOf('A')).toBe(isOver ? `0 1 0 ${claim}` : undefined);
+  });
+
   it('cut a deadline that is further away than the longest lease', async () => {
     await shard.fill('A');
     const claim = await owner.take('A');

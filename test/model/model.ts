@@ -217,9 +217,9 @@ export class Model {
     return job.claim;
   }
 
-  renew(claim: number, deadline: number, alone = false): void {
+  mark(claim: number, alone: boolean): void {
     const lease = this.leases.get(claim);
-    if (lease) Object.assign(lease, { deadline: Math.max(lease.deadline, deadline), alone });
+    if (lease) lease.alone = alone;
   }
 
   /** The token decides, not the clock: whoever lost the job may still end it while nobody has started or moved it. */

@@ -123,9 +123,10 @@ export abstract class StoreSystem implements System {
     for (const index of ['due', 'running', 'quarantine', 'dead', 'leases']) {
       together.zrange(this.key(index), '0', '-1', 'WITHSCORES');
     }
-    const [time, due, running, quarantine, dead, leases] = (await together.exec())!.map(
-      ([, answer]) => answer as string[],
-    );
+    together.hgetall(this.key('attempts'));
+    const answers = (await together.exec())!.map(([, answer]) => answer as string[]);
+    const [time, due, running, quarantine, dead, leases] = answers;
+    const records = Object.entries(answers[6] as unknown as Record<string, string>);
     const scores = (flat: string[]) =>
       flat.flatMap((id, n) => (n % 2 === 0 ? [[id, Number(flat[n + 1])] as const] : []));
     const times = (flat: string[]) => new Map(scores(flat).map(([id, ms]) => [id, this.since(ms)]));
@@ -134,6 +135,7 @@ export abstract class StoreSystem implements System {
       due: times(due!),
       running: new Map(scores(running!)),
       leases: new Map(scores(leases!).map(([token, deadline]) => [Number(token), deadline % 1 !== 0])),
+      charged: new Map(records.map(([id, record]) => [id, Number(record.split(' ')[0])])),
       quarantine: times(quarantine!),
       dead: times(dead!),
     };

@@ -47,6 +47,8 @@ export interface Stored {
   readonly running: ReadonlyMap<string, number>;
   /** Tokens of the claims that have a lease -> it is marked as alone in its process */
   readonly leases: ReadonlyMap<number, boolean>;
+  /** id -> attempts that count, of those that had any */
+  readonly charged: ReadonlyMap<string, number>;
   /** id -> when it was taken back */
   readonly quarantine: ReadonlyMap<string, number>;
   /** id -> time of death */

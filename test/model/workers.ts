@@ -160,11 +160,7 @@ export class Worker {
     if (isolated.length === 0 && (process.runs.length === 0 || !knows)) return false;
     const lost = sweeps ? this.#nextLost() : [];
     const followed = lost.filter(({ next }) => next && next !== 'cancelled' && next.due <= model.now);
-    // A claim that was told that it is no longer alone was renewed before anything is taken back.
-    const told = (claim: number) =>
-      model.leases.has(claim) && process.workers.some((worker) => worker.#claims.get(claim)?.alone) && !silent(claim);
-    const heads = () =>
-      model.turns?.claimable(lost.filter(({ claim }) => !told(claim!))) ?? [...model.due.slice(0, 1), ...followed];
+    const heads = () => model.turns?.claimable(lost) ?? [...model.due.slice(0, 1), ...followed];
     const first = model.paused ? [] : heads();
     // By limits that depend on windows from before they were set, also others than those that surely may start.
     const others = model.turns && !model.paused ? [...model.due, ...followed] : [];
@@ -235,7 +231,7 @@ export class Worker {
     const spares = (belief: Belief) => belief.alone && (withQuarantined || !belief.repeated);
     const spared = [...this.#claims.values()].filter(spares);
     for (const belief of spared) belief.alone = false;
-    this.#renew((belief) => spared.includes(belief));
+    this.#tell((belief) => spared.includes(belief));
   }
 
   #open(jobs: readonly Job[], fromQuarantine: boolean): (Run | Dropped)[] {
@@ -340,7 +336,7 @@ export class Worker {
   #speak(withQuarantined: boolean): void {
     for (const claim of this.#claims.values()) if (withQuarantined || !claim.repeated) claim.alone = false;
     if (this.#claims.size === 0) return; // It has nothing to say.
-    this.#renew(() => true);
+    this.#tell(() => true);
     this.#answered();
   }
 
@@ -348,11 +344,12 @@ export class Worker {
     this.#knowsQuarantine = this.model.quarantined.length > 0;
   }
 
-  #renew(which: (claim: Belief) => boolean): void {
+  #tell(which: (claim: Belief) => boolean): void {
     const { model } = this;
     for (const [claim, belief] of this.#claims) {
       if (!which(belief)) continue;
-      model.renew(claim, model.now + LEASE, belief.alone);
+      // Nothing prolongs the leases of these jobs: what is told is the mark.
+      model.mark(claim, belief.alone);
       for (const run of this.runs) {
         const job = model.jobs.get(run.id);
         if (run.claim !== claim || run.lost || (job?.state === 'running' && job.claim === claim)) continue;

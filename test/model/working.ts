@@ -194,15 +194,24 @@ async function pull(play: Play, worker: Worker, max: number, starts: boolean, ma
     autoExtend: false,
   });
   const stored = await system.stored();
+  const took = ({ id, state }: Job) => !(state === 'quarantined' ? stored.quarantine : stored.due).has(id);
+  const silent = (claim: number) => {
+    const [job] = model.heldBy(claim);
+    const token = model.leases.get(claim)!.token ?? stored.running.get(job?.id ?? '');
+    // What was told of a claim that the same pull has taken back shows in whether the loss is charged.
+    const isOver = job && !stored.leases.has(token!);
+    return isOver ? stored.charged.get(job.id) !== job.charged : stored.leases.get(token!) !== false;
+  };
   // Where the connection was lost, what another worker of the process says (that it goes on, alone) may come after this one's
   // step; and there is a second look, once it is there again.
   const swept = play.sweptAway(stored);
-  if (mayBeReordered && swept) model.takeBack((claim) => !stored.leases.has(model.leases.get(claim)!.token!));
-  const took = ({ id, state }: Job) => !(state === 'quarantined' ? stored.quarantine : stored.due).has(id);
-  const silent = (claim: number) => {
-    const token = model.leases.get(claim)!.token ?? stored.running.get(model.heldBy(claim)[0]?.id ?? '');
-    return stored.leases.get(token!) !== false;
-  };
+  if (mayBeReordered && swept) {
+    for (const [claim, lease] of model.overdue) {
+      if (stored.leases.has(lease.token!)) continue;
+      if (!silent(claim)) model.mark(claim, false);
+      model.takeBack((other) => other === claim);
+    }
+  }
   const knowsLoss = (run: Run) => play.held.some(({ run: other, job }) => other === run && job.job.signal.aborted);
   const tokenOf = ({ id }: Job) => stored.running.get(id);
   const witness = { took, silent, knowsLoss, tokenOf };

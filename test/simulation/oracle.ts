@@ -275,7 +275,9 @@ export class Oracle implements ServerWitness {
       // A sweep cuts leases after a jump of the clock.
       if (member === claim.member && step?.renewed.has(number)) {
         this.leases.renewed(claim, deadline);
-        Object.assign(claim, this.#renewed(deadline));
+        // Where nothing sends heartbeats it has told of the mark alone: the lease ends when it was to end.
+        const { isKept, renewedAt } = claim;
+        Object.assign(claim, this.#renewed(deadline), !isKept && { renewedAt });
       } else claim.deadline = deadline;
     } else if (step && !claim) {
       const isKept = member?.pullKeepsLease ?? true;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { DelayQueueConsumer, LeaseLostError } from '../../../lib/index.js';
+import { DelayQueueConsumer, JobCancelledError, LeaseLostError } from '../../../lib/index.js';
 import type { TestAppSettings } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
@@ -65,6 +65,38 @@ describe('a pulled job that is not renewed and that nobody settles', () => {
     expect(await inspector.totals('late')).toMatchObject({ completed: 2 });
     expect(await here.world.read('late')).toMatchObject({ jobs: {}, running: {}, leases: {}, quarantine: {} });
   });
+});
+
+it.each([
+  ['its own queue', 'alone'],
+  ['another queue', 'other'],
+])('a pulled job that is not renewed keeps the end of its lease when a job of %s joins it', async (_, queue) => {
+  const { producer, consumer } = await pulling();
+  await producer.enqueue('alone', 1, { id: 'A' });
+  const long = { lease: '1h', autoExtend: false } as const;
+  const [first] = await consumer.pull('alone', long);
+  const deadline = async () => Object.values((await here.world.read('alone')).leases).sort((a, b) => a - b)[0]!;
+  const given = await deadline();
+  const began = await here.world.now();
+  await eventually(async () => expect(await here.world.now()).toBeGreaterThan(began + 5));
+  await producer.enqueue(queue, 2);
+  const [second] = await consumer.pull(queue, long);
+  // Redis has heard that it is not alone in its process any more, which is all that it had to hear.
+  await eventually(async () => expect(await deadline()).toBe(Math.floor(given)));
+  expect(given % 1).toBe(0.5);
+  await Promise.all([first!.complete(), second!.complete()]);
+});
+
+it('a pulled job that is not renewed hears that it was cancelled, and keeps the end of its lease', async () => {
+  const { producer, consumer } = await pulling();
+  await producer.enqueue('cancelled', 1, { id: 'A' });
+  const [job] = await consumer.pull('cancelled', { lease: '6s', autoExtend: false });
+  const { leases } = await here.world.read('cancelled');
+  await producer.cancel('cancelled', 'A', { running: true });
+  await eventually(() => expect(job!.job.signal.aborted).toBe(true));
+  expect(job!.job.signal.reason).toBeInstanceOf(JobCancelledError);
+  expect((await here.world.read('cancelled')).leases).toEqual(leases);
+  await job!.complete();
 });
 
 it('a pulled job whose lease had ended holds up a close again when it was extended', async () => {
