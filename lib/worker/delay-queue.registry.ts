@@ -1,3 +1,4 @@
+import { isObservable, lastValueFrom } from 'rxjs';
 import { madeByRoot } from '../instance/made-by-root.js';
 import { InvalidHandlerError, InvalidOptionError } from '../delay-queue.errors.js';
 import type { BatchJob } from '../handlers/batch-job.js';
@@ -13,7 +14,10 @@ import type { HandledPayloadOf, QueueRef } from '../job/queue-definition.js';
 import { integer } from '../job/option-rules.js';
 import type { DelayQueueRunner } from './delay-queue.runner.js';
 
-/** A handler that is a plain function: no guards, pipes, interceptors or filters run around it. */
+/**
+ * A handler that is a plain function: no guards, pipes, interceptors or filters run around it. It may be async, or return an
+ * Observable, which is subscribed to until it completes.
+ */
 export type HandlerFunction<Payload> = (payload: Payload, job: DelayedJob<Payload>) => unknown;
 
 /** The same for a queue that is registered with `batch`. */
@@ -62,6 +66,11 @@ export class DelayQueueRegistry {
   ): void {
     const name = queueNameOf(queue, 'register(queue)');
     if (typeof handle !== 'function') throw new InvalidHandlerError(`register("${name}", handler): is not a function.`);
+    if ((options as HandlerOptions).instance !== undefined) {
+      throw new InvalidOptionError(
+        `register("${name}"), instance: a function belongs to the instance of its DelayQueueRegistry. Inject that of the other instance.`,
+      );
+    }
     this.runner().add(functionHandler(queue, handle, options));
   }
 
@@ -108,7 +117,10 @@ export function functionHandler(
 
 async function outcomeOf(handle: () => unknown): Promise<HandlerOutcome> {
   try {
-    return decisionOf(await handle()) ?? COMPLETED;
+    const result = await handle();
+    // What nobody subscribes to does nothing, and the job would count as done.
+    const last = isObservable(result) ? await lastValueFrom(result, { defaultValue: undefined }) : result;
+    return decisionOf(last) ?? COMPLETED;
   } catch (error) {
     return decisionOf(error) ?? { kind: 'failed', error };
   }

@@ -101,11 +101,14 @@ async function matching(
         count += await connection.send(() => commands.zcount(dead, '-inf', `(${before}`), dead);
         continue;
       }
-      const range = () => commands.zrange(dead, '-inf', `(${before}`, 'BYSCORE', 'LIMIT', 0, MOST);
-      const ids = await connection.send(range, dead);
-      if (ids.length === 0) continue;
-      const texts = await connection.send(() => commands.hmget(errors, ...ids), errors);
-      count += texts.filter((text) => text !== null && decodeError(text).reason === reason).length;
+      // As the call does, which looks on until it has enough.
+      for (let from = 0; count < MOST; from += MOST) {
+        const page = () => commands.zrange(dead, '-inf', `(${before}`, 'BYSCORE', 'LIMIT', from, MOST);
+        const ids = await connection.send(page, dead);
+        if (ids.length === 0) break;
+        const texts = await connection.send(() => commands.hmget(errors, ...ids), errors);
+        count += texts.filter((text) => text !== null && decodeError(text).reason === reason).length;
+      }
     }
   } catch (error) {
     throw typedError(error, `the dead letters of queue "${queue}"`);

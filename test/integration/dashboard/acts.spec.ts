@@ -111,6 +111,19 @@ describe.each(ADAPTERS)('on %s, acts', (adapter) => {
     expect((await dashboard.inspector.list(queue, 'dead')).jobs.map(({ id }) => id)).toEqual(['C']);
   });
 
+  it('requeue those of a rare reason, which a dry run finds as well', async () => {
+    const dashboard = await serve({ adapter });
+    const queue = fresh();
+    const others = Array.from({ length: 1_000 }, (_, n) => [`J${n}`, 'discarded']);
+    await dead(dashboard, queue, { ...Object.fromEntries(others), A: 'exhausted' });
+    const rare = { queue, all: true, reason: 'exhausted' };
+    expect((await dashboard.act('dead/requeue', { ...rare, dryRun: true })).body).toEqual({
+      requeued: 1,
+      remaining: 1_001,
+    });
+    expect((await dashboard.act('dead/requeue', rare)).body).toEqual({ requeued: 1, remaining: 1_000 });
+  });
+
   it('remove dead letters', async () => {
     const dashboard = await serve({ adapter });
     const { act } = dashboard;

@@ -10,7 +10,7 @@ import { World } from '../../helpers/world.js';
 import type { DelayedJob } from '../../../lib/index.js';
 
 const HOUR = 3_600_000;
-const LEASE_MS = 3_000;
+const LEASE_MS = 5_000;
 /** Where a living worker is stopped for SILENT_MS: nearly three times as long, because on a busy machine it wakes late. */
 const LONG_LEASE_MS = 8_000;
 const SILENT_MS = 3_000;

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { DelayQueueRegistry, SnoozeJob } from '../../../lib/index.js';
+import { defer, EMPTY, throwError } from 'rxjs';
+import { DelayQueueRegistry, InvalidOptionError, SnoozeJob } from '../../../lib/index.js';
 import { createApp, handlerClass } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
 import { World } from '../../helpers/world.js';
@@ -52,6 +53,35 @@ describe('DelayQueueRegistry', () => {
     await producer.enqueueMany('fn', [{ payload: 'snooze' }, { payload: 'fail' }]);
     await eventually(async () => expect(await inspector.counts('fn')).toMatchObject({ dead: 1, due: 0, running: 0 }));
     expect(seen.sort()).toEqual(['fail 1 0', 'fail 2 0', 'snooze 1 0', 'snooze 1 1']);
+    await close();
+    await world.close();
+  });
+
+  it('subscribes to the Observable that a function returns, and its error fails the attempt', async () => {
+    const world = await World.open();
+    const { app, producer, inspector, close } = await createApp(world);
+    const seen: unknown[] = [];
+    const sending = (payload: unknown) =>
+      defer(() => {
+        seen.push(payload);
+        return payload === 'fail' ? throwError(() => new Error('asked to')) : EMPTY;
+      });
+    app.get(DelayQueueRegistry).register('sent', sending, { attempts: 1 });
+    await producer.enqueueMany('sent', [{ payload: 'one' }, { payload: 'fail' }]);
+    await eventually(async () => expect(await inspector.totals('sent')).toMatchObject({ completed: 1, dead: 1 }));
+    expect(new Set(seen)).toEqual(new Set(['one', 'fail']));
+    await close();
+    await world.close();
+  });
+
+  it('refuses a function for another instance than its own', async () => {
+    const world = await World.open();
+    const { app, close } = await createApp(world);
+    const registry = app.get(DelayQueueRegistry);
+    const options = { instance: 'audit' } as object;
+    expect(() => registry.register('other', () => {}, options)).toThrow(InvalidOptionError);
+    expect(() => registry.register('other', () => {}, options)).toThrow('register("other"), instance: ');
+    expect(registry.queues()).toEqual([]);
     await close();
     await world.close();
   });
