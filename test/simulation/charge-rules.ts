@@ -142,7 +142,7 @@ export class ChargeRules implements ScriptRules {
       if (claim.sentAt < run.startedAt && (run.startedAt < claim.at || !own)) continue;
       if (!claim.isKept && isOver(claim, member, run.startedAt)) continue;
       const untoldFrom = Math.min(own?.endedAt ?? Infinity, member.brokenAt);
-      if (Math.max(untoldFrom, claim.renewedAt) < run.startedAt) continue;
+      if (Math.max(untoldFrom, claim.toldAt) < run.startedAt) continue;
       // Jobs that wait for their batch are known before they begin, and are told as well.
       const knownAt = Math.min(run.startedAt, Math.max(claim.at, run.claim?.at ?? Infinity));
       if (!member.isAlive && this.oracle.sessions.isOnItsWay(claim.session, knownAt)) continue;

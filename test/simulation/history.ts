@@ -111,8 +111,9 @@ export interface ClaimHistory {
   readonly at: number;
   readonly leaseMs: number;
   readonly isExtended: boolean;
-  /** Whether its process sends heartbeats for it. */
-  readonly isKept: boolean;
+  /** Whether its process sends heartbeats for it. Until its job is handed out that is as its last renewal says, or as the present `pull()` does. */
+  isKept: boolean;
+  isHandedOut: boolean;
   /** What it claimed. */
   readonly jobs: Map<string, ClaimedJobHistory>;
   /** Writes of the server when it began, this one included. */
@@ -123,7 +124,9 @@ export interface ClaimHistory {
   isDoubtful: boolean;
   deadline: number;
   renewedAt: number;
-  /** Writes of the server at that time. */
+  /** When a renewal told last whether its job is alone, also one that leaves the end of the lease. */
+  toldAt: number;
+  /** Writes of the server when it was renewed. */
   renewedLength: number;
 }
 

@@ -274,6 +274,7 @@ export class Oracle implements ServerWitness {
       if (!claim) return;
       // A sweep cuts leases after a jump of the clock.
       if (member === claim.member && step?.renewed.has(number)) {
+        if (claim.queue === 'pulled' && !claim.isHandedOut) claim.isKept = !step.staying.has(number);
         this.leases.renewed(claim, deadline);
         // Where nothing sends heartbeats it has told of the mark alone: the lease ends when it was to end.
         const { isKept, renewedAt } = claim;
@@ -281,7 +282,8 @@ export class Oracle implements ServerWitness {
       } else claim.deadline = deadline;
     } else if (step && !claim) {
       const isKept = member?.pullKeepsLease ?? true;
-      this.#opened(script, number, deadline, { leaseMs: step.leaseMs, isExtended: false, isKept, jobs: new Map() });
+      const isHandedOut = false;
+      this.#opened(script, number, deadline, { leaseMs: step.leaseMs, isExtended: false, isKept, isHandedOut, jobs: new Map() }); // prettier-ignore
     } else if (script.name === 'extend') {
       this.leases.extended(script, deadline);
       const [, old, id, leaseMs] = script.args as [string, string, string, string];
@@ -292,22 +294,35 @@ export class Oracle implements ServerWitness {
         leaseMs: Number(leaseMs),
         isExtended: true,
         isKept,
+        isHandedOut: true,
         jobs: own,
       });
       this.job(id).claim = moved;
     }
   }
 
-  #renewed(deadline: number): Pick<ClaimHistory, 'deadline' | 'renewedAt' | 'renewedLength' | 'isDoubtful'> {
+  /** A `pull()` gave this job to whoever called it. What was claimed for it may have been asked for by the call before. */
+  handedOut(member: Member, id: string, isKept: boolean): void {
+    const { claim } = this.job(id);
+    if (claim?.queue === 'pulled' && claim.member === member) Object.assign(claim, { isKept, isHandedOut: true });
+  }
+
+  #renewed(deadline: number): Pick<ClaimHistory, 'deadline' | 'renewedAt' | 'toldAt' | 'renewedLength' | 'isDoubtful'> {
     const { engine, server } = this.simulation;
-    return { deadline, renewedAt: engine.now, renewedLength: server.disk.length, isDoubtful: false };
+    return {
+      deadline,
+      renewedAt: engine.now,
+      toldAt: engine.now,
+      renewedLength: server.disk.length,
+      isDoubtful: false,
+    };
   }
 
   #opened(
     { keys, step, member }: RunningScript,
     number: string,
     deadline: number,
-    lease: Pick<ClaimHistory, 'leaseMs' | 'isExtended' | 'isKept' | 'jobs'>,
+    lease: Pick<ClaimHistory, 'leaseMs' | 'isExtended' | 'isKept' | 'isHandedOut' | 'jobs'>,
   ): ClaimHistory {
     const session = step ? keys[SHARD_KEYS.session]! : '';
     const { call = 0, before = 0 } = this.sessions.of(session) ?? {};

@@ -74,6 +74,7 @@ export class Pullers {
 
   async #work(member: Member, job: ClaimedJob<RunPlan>, autoExtend: boolean): Promise<void> {
     const run = job.payload;
+    this.simulation.oracle.handedOut(member, job.id, autoExtend);
     const begun = this.begin(member, 'pulled', job.id, run);
     const version = this.simulation.oracle.version(job.id, run.n);
     if (!autoExtend && run.forgotten && this.#mayForget() && version.tries++ === 0) return;

@@ -40,6 +40,8 @@ export interface StepArguments {
   readonly leaseMs: number;
   /** Claims whose leases it renews. */
   readonly renewed: ReadonlySet<string>;
+  /** Those of them that end when they were to end. */
+  readonly staying: ReadonlySet<string>;
   readonly settled: readonly Settled[];
 }
 
@@ -49,9 +51,12 @@ const KEPT_ARGUMENTS = 2;
 
 export function readStep(args: readonly string[]): StepArguments {
   const [renewals, groups, outcomes] = [Number(args[10]), Number(args[11]), Number(args[12])];
-  const renewed = new Set<string>();
+  const [renewed, staying] = [new Set<string>(), new Set<string>()];
   let at = FIRST_RENEWAL;
-  for (let i = 0; i < renewals; i++, at += 3) renewed.add(args[at]!);
+  for (let i = 0; i < renewals; i++, at += 3) {
+    renewed.add(args[at]!);
+    if (Number(args[at + 2]) < 0) staying.add(args[at]!);
+  }
   const settled: Settled[] = [];
   for (let i = 0; i < groups; i++) {
     const count = Number(args[at + 1]);
@@ -80,6 +85,7 @@ export function readStep(args: readonly string[]): StepArguments {
     knowsTime: args[1]!.includes(' '),
     leaseMs: Number(args[2]),
     renewed,
+    staying,
     settled,
   };
 }
