@@ -86,11 +86,11 @@ end
 IN_DOUBT = doubt == 'd'
 return tonumber(seq)
 end`,
-  remembered: `local function remembered(seq)
+  remembered: `local function remembered(seq, inTime)
 local text = call('GET', SESSION)
 local at = text and string.find(text, ' ', 1, true)
 local last = at and tonumber(string.sub(text, 1, at - 1))
-if last == seq then return string.sub(text, at + 1) end
+if last == seq and not (inTime and now > ARRIVES_BY) then return string.sub(text, at + 1) end
 if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
 if now > ARRIVES_BY then
 if call('HEXISTS', META, 'seenAt') == 1 then redis.pcall('HSET', META, 'lateAt', now) end
@@ -1514,7 +1514,7 @@ local meta = call('HMGET', META, 'layout', 'needs', 'leader', 'isolator', 'pause
 'lateAt')
 local refused, leaving = refusal(meta[1], meta[2], true)
 if refused then return refused end
-local answer, stale = remembered(seq)
+local answer, stale = remembered(seq, true)
 if answer == false then return stale end
 local leaderEntry, isolatorEntry, pausedEntry, wokenAt, claimBefore, seenAt, graceUntil,
 longestBefore, completedBefore, retriedBefore, deadBefore, expiredBefore, failedBefore, since, graceFrom, longestUntil,

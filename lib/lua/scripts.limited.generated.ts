@@ -246,9 +246,13 @@ enter({ due, id }, { exact(place_in(envelope)) })
 call('ZADD', DUE, due, id)
 end`,
   beginGroups: `local function begin_groups(needs)
-if is_limited(needs) then return end
+if is_limited(needs) then return false end
 call('HSET', META, 'needs', (needs and needs ~= '' and needs .. ' ' or '') .. 'limits')
-if call('ZCARD', DUE) > 0 then call('HSET', META, 'adopting', '-inf ') end
+if call('ZCARD', DUE) > 0 then
+call('HSET', META, 'adopting', '-inf ')
+call('HDEL', META, 'wokenAt')
+end
+return true
 end`,
   rescheduleOne2: `local function reschedule_one(id, target_of, onlySooner, expected)
 local place, due = place_of(id)
@@ -576,9 +580,7 @@ return (tonumber(score) or 0) >= now + 415000
 end
 local function is_fresh(score)
 return tonumber(score) % 1 == 0 or is_long(score)
-end`, PARTS.wake, `local function head_of_due()
-return moment()
-end`, PARTS.mustWake, `local function is_cancelled(after)
+end`, PARTS.wake, PARTS.mustWake, `local function is_cancelled(after)
 return after and string.byte(after) == 33
 end`, PARTS.follower, `local specs, counts, starts, checked, limited = {}, {}, {}, false, false
 local widths, placeOfJob = {}, ''
@@ -627,8 +629,8 @@ remember(seq, answer)
 return answer
 end
 check_groups()
-if adopts then begin_groups(call('HGET', META, 'needs')) end
-local head = head_of_due()
+local begun = adopts and begin_groups(call('HGET', META, 'needs'))
+local head = not begun and moment() or nil
 local size = 0
 if limited then
 local ahead = whole(call('HGET', META, 'ahead')) or 0
@@ -1012,7 +1014,7 @@ return answer(before == asked and 'u' or 'k', before)
 end
 check_groups()
 if by == 'w' then
-begin_groups(needs)
+if begin_groups(needs) then mark_changed() end
 return answer('u', before)
 end
 local former = ofSettings
@@ -1900,7 +1902,7 @@ local meta = call('HMGET', META, 'layout', 'needs', 'leader', 'isolator', 'pause
 'lateAt')
 local refused, leaving = refusal(meta[1], meta[2], true)
 if refused then return refused end
-local answer, stale = remembered(seq)
+local answer, stale = remembered(seq, true)
 if answer == false then return stale end
 local leaderEntry, isolatorEntry, pausedEntry, wokenAt, claimBefore, seenAt, graceUntil,
 longestBefore, completedBefore, retriedBefore, deadBefore, expiredBefore, failedBefore, since, graceFrom, longestUntil,
@@ -2932,10 +2934,13 @@ oldest = math.max(-1, math.min(oldest, 9e15))
 return { now * 1000 + TIME[2] % 1000, claim, head, firstLease, roles, idle, nQuarantined, lost, aborted, left, jobs, superseded, oldest, quiet }`),
   takeLimits: joined(LIMITED.part6, PARTS.whole, PARTS.part2, LIMITED.shardState2, `local adopts = false`, LIMITED.isLimited, PARTS.unknown, PARTS.beginMoving, `local enqueued
 local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
-local limits`, LIMITED.beginGroups, LIMITED.checkGroups, `local refused, needs = begin_moving(ARGV[1], 'needs')
+local function exact(n)
+return string.format('%.0f', n)
+end
+local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.beginGroups, LIMITED.checkGroups, PARTS.markChanged, `local refused, needs = begin_moving(ARGV[1], 'needs')
 if refused then return refused end
 check_groups()
-begin_groups(needs)
+if begin_groups(needs) then mark_changed() end
 call('HSET', META, 'limits', ARGV[2], 'limitsBy', ARGV[3], 'limitsOfSettings', ARGV[4], 'limitsRevision', ARGV[5])
 return 'OK'`),
   tick: joined(LIMITED.part7, PARTS.madeBy, `local TIME = call('TIME')
@@ -2971,10 +2976,9 @@ local replied, leader, paused, wokenAt, enqueued, since, publishingPaused, skipp
 'enqueued', 'since', 'publishingPaused', 'skipped')
 if replied then return replied end
 check_groups()
-if adopts and publishingPaused ~= '1' and (call('HGET', SCHEDULES, '{' .. id .. '}') or '') == read then
-begin_groups(call('HGET', META, 'needs'))
-end
-local field, head = '{' .. id .. '}', head_of_due()
+local isFirst = adopts and publishingPaused ~= '1' and (call('HGET', SCHEDULES, '{' .. id .. '}') or '') == read
+local begun = isFirst and begin_groups(call('HGET', META, 'needs'))
+local field, head = '{' .. id .. '}', not begun and moment() or nil
 local stored = call('HGET', SCHEDULES, field) or ''
 local missedBefore = whole(call('HGET', SCHEDULES, 'missed' .. field)) or 0
 call('ZCARD', TICKS); call('ZCARD', PENDING); call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE)

@@ -3,7 +3,7 @@ import { parseStep, STEP_SEQUENCE_AT } from '../../lib/redis/step.protocol.js';
 import type { StepReply } from '../../lib/redis/step.protocol.js';
 import type { Settlement } from '../../lib/worker/settlement.js';
 import { TestSession } from './peer.js';
-import type { Peer } from './peer.js';
+import type { Ask, Peer } from './peer.js';
 import { place } from './placed.js';
 import { HOUR } from './shard.js';
 import type { Shard } from './shard.js';
@@ -192,6 +192,21 @@ describe('a copy that was sent again and arrives late', () => {
     expect(await shard.stored()).toEqual(before);
     await sent((now) => `7 ${now - 9_000} 10000d`);
     expect(await shard.see('A')).toMatchObject({ state: 'running' });
+  });
+
+  it('of a step that ran leaves in idle who entered with a later one', async () => {
+    const step = (ask: Ask, text: string) => {
+      const args = peer.args(ask);
+      args[1] = text;
+      return shard.run('step', peer.session.key, args);
+    };
+    const now = await shard.now();
+    const busy = { limit: 0 };
+    await step(busy, `7 ${now} 10000d`);
+    await step({ limit: 1, refreshIdle: true, hasFreeSlots: true }, `8 ${now} 10000`);
+    expect((await shard.read()).idle).toHaveProperty([peer.name]);
+    await expect(step(busy, `7 ${now - 10_001} 10000`)).rejects.toThrow('DQLATE');
+    expect((await shard.read()).idle).toHaveProperty([peer.name]);
   });
 
   it('is answered, however late, by what is remembered of it', async () => {

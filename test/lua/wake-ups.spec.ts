@@ -131,6 +131,29 @@ describe('a new head wakes the leader and two idle processes, never all', () => 
     expect(await woken()).toEqual(['leader', 'b', 'c']);
   });
 
+  it.each<[string, () => Promise<unknown>]>([
+    ['job', () => shard.producer.enqueue(shard.queue, 1, { group: 'g', delay: 1_000 })],
+    ['schedule', () => shard.producer.schedule(shard.queue, 's', { every: '1s' }, 1, { group: 'g' })],
+  ])('the first %s of a group, also right after they were woken for another one', async (_, act) => {
+    await enqueue('later', HOUR);
+    await shard.meta({ wokenAt: await shard.now() });
+    await woken();
+    await act();
+    expect(await woken()).toEqual(['leader', 'b', 'c']);
+  });
+
+  it('the first job of a group in a shard that was told before that its queue has groups', async () => {
+    await enqueue('later', HOUR);
+    await shard.meta({ wokenAt: await shard.now() });
+    const redis = here.world.redis;
+    await redis.set(shard.key('changed'), '1');
+    await shard.run('limit', shard.keys.session('none'), ['', 'w']);
+    expect(await redis.get(shard.key('changed'))).not.toBe('1');
+    await woken();
+    await shard.producer.enqueue(shard.queue, 1, { group: 'g', delay: 1_000 });
+    expect(await woken()).toEqual(['leader', 'b', 'c']);
+  });
+
   it('of whom those that sleep longest come first, and those that have woken up are left out', async () => {
     await sleepUntil({ b: -1, c: -1 });
     await enqueue('A', 0);
@@ -463,6 +486,14 @@ describe('workers that rest', () => {
   it.each<[string, () => Promise<unknown>, () => Promise<unknown>]>([
     ['a first job', async () => {}, () => due(HOUR)],
     ['a job before all others', () => due(2 * HOUR), () => shard.producer.enqueue(shard.queue, 1, { delay: HOUR })],
+    [
+      'the first job of a group, right after another one',
+      () => due(2 * HOUR),
+      async () => {
+        await shard.meta({ wokenAt: await shard.now() });
+        await shard.producer.enqueue(shard.queue, 1, { group: 'g', delay: HOUR });
+      },
+    ],
     [
       'a job that is put forward',
       () => due(2 * HOUR),

@@ -17,5 +17,5 @@ end
 --#if limits
 -- The first group or priority makes this a queue with groups.
 check_groups()
-if adopts then begin_groups(call('HGET', META, 'needs')) end
+local begun = adopts and begin_groups(call('HGET', META, 'needs'))
 --#end

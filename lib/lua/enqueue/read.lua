@@ -1,7 +1,7 @@
 -- Reads the jobs that have these ids, and the type of every key that may be written.
 -- Needs the arguments. Gives the head of `due`, `size`, and of each job by its number what every index says.
 
-local head = head_of_due()
+local head = head_of_due() --#limits local head = not begun and moment() or nil
 -- Jobs that wait or run, but not what schedules have stored ahead (ahead.lua); this call adds those that it makes.
 local size = 0
 if limited then

@@ -54,7 +54,7 @@ if by == 'c' and setBy == 'o' then
 end
 check_groups()
 if by == 'w' then
-  begin_groups(needs)
+  if begin_groups(needs) then mark_changed() end
   return answer('u', before)
 end
 local former = ofSettings

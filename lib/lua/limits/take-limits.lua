@@ -9,10 +9,11 @@
 --#include layout
 --#include envelope
 --#include groups
+--#include changed
 
 local refused, needs = begin_moving(ARGV[1], 'needs')
 if refused then return refused end
 check_groups()
-begin_groups(needs)
+if begin_groups(needs) then mark_changed() end
 call('HSET', META, 'limits', ARGV[2], 'limitsBy', ARGV[3], 'limitsOfSettings', ARGV[4], 'limitsRevision', ARGV[5])
 return 'OK'

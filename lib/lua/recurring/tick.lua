@@ -41,11 +41,10 @@ if replied then return replied end
 
 --#if limits
 check_groups()
-if adopts and publishingPaused ~= '1' and (call('HGET', SCHEDULES, '{' .. id .. '}') or '') == read then
-  begin_groups(call('HGET', META, 'needs'))
-end
+local isFirst = adopts and publishingPaused ~= '1' and (call('HGET', SCHEDULES, '{' .. id .. '}') or '') == read
+local begun = isFirst and begin_groups(call('HGET', META, 'needs'))
 --#end
-local field, head = '{' .. id .. '}', head_of_due()
+local field, head = '{' .. id .. '}', head_of_due() --#limits local field, head = '{' .. id .. '}', not begun and moment() or nil
 local stored = call('HGET', SCHEDULES, field) or ''
 local missedBefore = whole(call('HGET', SCHEDULES, 'missed' .. field)) or 0
 call('ZCARD', TICKS); call('ZCARD', PENDING); call('HLEN', JOBS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE)

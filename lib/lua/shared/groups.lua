@@ -221,11 +221,17 @@ local function keeps_place(id)
   return true
 end
 
--- From now on scripts and libraries that know no groups stay away. What waits here already is sorted in by the steps of workers.
+-- From now on scripts and libraries that know no groups stay away. What waits here already is sorted in by the steps of workers, who
+-- have to hear of that: the wake-up before this one was for what they know, and until they come each head is `now`.
+-- @returns whether it is so from now on; until then the queue had no head of groups
 local function begin_groups(needs)
-  if is_limited(needs) then return end
+  if is_limited(needs) then return false end
   call('HSET', META, 'needs', (needs and needs ~= '' and needs .. ' ' or '') .. 'limits')
-  if call('ZCARD', DUE) > 0 then call('HSET', META, 'adopting', '-inf ') end
+  if call('ZCARD', DUE) > 0 then
+    call('HSET', META, 'adopting', '-inf ')
+    call('HDEL', META, 'wokenAt')
+  end
+  return true
 end
 
 -- Whatever these scripts may write is first read by a command of its type.

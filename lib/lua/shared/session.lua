@@ -23,12 +23,13 @@ local function sequence(text)
   return tonumber(seq)
 end
 
+-- @param inTime a copy that comes too late is refused also where the call ran
 -- @returns false and an error reply for a call that comes too late
-local function remembered(seq)
+local function remembered(seq, inTime)
   local text = call('GET', SESSION)
   local at = text and string.find(text, ' ', 1, true)
   local last = at and tonumber(string.sub(text, 1, at - 1))
-  if last == seq then return string.sub(text, at + 1) end
+  if last == seq and not (inTime and now > ARRIVES_BY) then return string.sub(text, at + 1) end
   if last and last > seq then return false, redis.error_reply('DQSTALE an older call of this session arrived late') end
   if now > ARRIVES_BY then
     -- It was held up on its way, or no time has passed and the clock has jumped: what ran out meanwhile proves nothing, see

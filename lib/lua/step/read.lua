@@ -22,7 +22,9 @@ local meta = call('HMGET', META, 'layout', 'needs', 'leader', 'isolator', 'pause
   'lateAt')
 local refused, leaving = refusal(meta[1], meta[2], true)
 if refused then return refused end
-local answer, stale = remembered(seq)
+-- A copy of a step that ran says once more what its worker was like: which leases it renewed, and that it had no room. Of later steps those
+-- without news are not remembered; so a copy that comes too late must not say so. Who still waits for it sends it again.
+local answer, stale = remembered(seq, true)
 if answer == false then return stale end
 -- In the order in which they were asked for; false for a field that is not there.
 local leaderEntry, isolatorEntry, pausedEntry, wokenAt, claimBefore, seenAt, graceUntil,
