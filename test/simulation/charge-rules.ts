@@ -129,14 +129,15 @@ export class ChargeRules implements ScriptRules {
    * was frozen and never started it; or the other ones began when its claim, which says that it is alone, had left, and had not come or was
    * never answered: until then the process does not know what to take the mark from; or they began when its lease, which nothing renews,
    * was over for its process, or for Redis; or they began when its own had ended, or its process was broken for good: neither could be
-   * told, nor that it was not alone any more; or its process died, or was frozen until its lease was over, while the step was on its way that
-   * tells that.
+   * told, nor that it was not alone any more; or its process died, was broken for good, or was frozen until its lease was over, while the
+   * step was on its way that tells that.
    */
   #judgeTogether(claim: ClaimHistory, id: string, { losses }: StoredAttempts): void {
     const { member, number, queue } = claim;
     if (!member || losses >= FREE_LOSSES) return;
     const own = member.runOf(queue, id);
     if (own ? claim.jobs.get(id)?.isOutcomeLost : wasFrozen(claim)) return;
+    const cannotTell = !member.isAlive || member.brokenAt < Infinity || wasFrozen(claim);
     for (const run of member.unfinished) {
       const other = run.id;
       if (other === id || this.#isForgotten(run)) continue;
@@ -146,7 +147,7 @@ export class ChargeRules implements ScriptRules {
       if (Math.max(untoldFrom, claim.toldAt) < run.startedAt) continue;
       // Jobs that wait for their batch are known before they begin, and are told as well.
       const knownAt = Math.min(run.startedAt, Math.max(claim.at, run.claim?.at ?? Infinity));
-      if ((!member.isAlive || wasFrozen(claim)) && this.oracle.sessions.isOnItsWay(claim.session, knownAt)) continue;
+      if (cannotTell && this.oracle.sessions.isOnItsWay(claim.session, knownAt)) continue;
       this.oracle.report('chargedTogether', `${id} was charged the loss of ${number} of ${member.id}, where ${other} ran as well`); // prettier-ignore
       return;
     }

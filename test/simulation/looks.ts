@@ -47,7 +47,9 @@ export class Looks {
     const askedAt = engine.now;
     // Of a Cluster it has links that carry nothing for minutes: that one of them is dead is noticed by the first call over it.
     const hasDeadLink = cluster !== undefined && network.of(process).some(({ isHalfOpen }) => isHalfOpen);
-    const isWell = () => !member.isBroken && !hasDeadLink && troubles.calmSince(process.name) + RECOVERED_MS <= askedAt;
+    // Who has just booted still connects.
+    const calmSince = () => Math.max(member.bootedAt, troubles.calmSince(process.name));
+    const isWell = () => !member.isBroken && !hasDeadLink && calmSince() + RECOVERED_MS <= askedAt;
     try {
       const { status, reasons } = await health.check();
       engine.trace('health', member.id, status);
