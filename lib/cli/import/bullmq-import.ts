@@ -100,19 +100,21 @@ export class BullmqImport {
     }
   }
 
-  /** @returns how many it has brought here */
+  /** @returns how many it has brought here, and how many it has to look at again */
   async #takeAll(place: Place): Promise<number> {
     const before = this.report.imported;
+    let again = 0;
     for (let offset = 0; !this.cli.interruption.happened;) {
       const jobs = await this.source.page(place, offset, PAGE);
       const plans = this.#importable(jobs);
       offset += jobs.length - plans.length;
       const taken = plans.length === 0 ? [] : await this.source.take(plans);
+      again += plans.length - taken.length;
       await this.#park(taken);
       this.cli.out.progress(`${counted(this.report.imported, 'job')} imported`);
       if (jobs.length < PAGE && taken.length === 0) break;
     }
-    return this.report.imported - before;
+    return this.report.imported - before + again;
   }
 
   #importable(jobs: readonly BullJob[]): Plan[] {

@@ -8,23 +8,21 @@ redis.call('PEXPIRE', KEYS[1], ARGV[2])
 `;
 
 /**
- * KEYS 3 delayed 4 wait 5 paused 6 prioritized; ARGV 1 token 2 ms of the lock, then per job: d|w|s|p where it is, id, what is noted.
- * Replies per job 1, or 0 when it is no longer there.
+ * KEYS 3 delayed 4 wait 5 paused 6 prioritized; ARGV 1 token 2 ms of the lock, then per job: d|w|s|p where it is, id, its score as it was
+ * read, what is noted. Replies per job 1, or 0 when it is no longer there with this score: what is noted has the due time that it had.
  */
 export const TAKE = `${LOCKED}
 local keys = { d = KEYS[3], w = KEYS[4], s = KEYS[5], p = KEYS[6] }
 local out = {}
-for i = 3, #ARGV, 3 do
-  local place, id = ARGV[i], ARGV[i + 1]
+for i = 3, #ARGV, 4 do
+  local place, id, score = ARGV[i], ARGV[i + 1], ARGV[i + 2]
   local key, gone = keys[place], 0
-  local score = '0'
   if place == 'd' or place == 'p' then
-    score = redis.call('ZSCORE', key, id)
-    if score then gone = redis.call('ZREM', key, id) end
+    if tonumber(redis.call('ZSCORE', key, id)) == tonumber(score) then gone = redis.call('ZREM', key, id) end
   else
     gone = redis.call('LREM', key, -1, id)
   end
-  if gone == 1 then redis.call('HSET', KEYS[2], id, 'h ' .. place .. ' ' .. score .. ' ' .. ARGV[i + 2]) end
+  if gone == 1 then redis.call('HSET', KEYS[2], id, 'h ' .. place .. ' ' .. score .. ' ' .. ARGV[i + 3]) end
   out[#out + 1] = gone
 end
 return out`;

@@ -11,6 +11,8 @@ export const PLACES: readonly Place[] = ['w', 's', 'p', 'd'];
 export interface BullJob {
   readonly id: string;
   readonly place: Place;
+  /** In a sorted set, as Redis writes it; else 0. */
+  readonly score: string;
   readonly name: string;
   readonly data: string;
   readonly opts: string;
@@ -78,14 +80,14 @@ export class BullmqSource {
     if (place === 'w' || place === 's') {
       // Workers take from the right.
       const ids = await this.connection.send(() => commands.lrange(key, -(offset + most), -(offset + 1)), key);
-      return this.#read(ids.toReversed().map((id) => ({ id, place, score: 0 })));
+      return this.#read(ids.toReversed().map((id) => ({ id, place, score: '0' })));
     }
     const flat = await this.connection.send(
       () => commands.zrange(key, String(offset), String(offset + most - 1), 'WITHSCORES'),
       key,
     );
     const entries = [];
-    for (let i = 0; i < flat.length; i += 2) entries.push({ id: flat[i]!, place, score: Number(flat[i + 1]) });
+    for (let i = 0; i < flat.length; i += 2) entries.push({ id: flat[i]!, place, score: flat[i + 1]! });
     return this.#read(entries);
   }
 
@@ -107,7 +109,7 @@ export class BullmqSource {
     return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
   }
 
-  async #read(entries: readonly { id: string; place: Place; score: number }[]): Promise<BullJob[]> {
+  async #read(entries: readonly { id: string; place: Place; score: string }[]): Promise<BullJob[]> {
     const { commands } = this.connection;
     return Promise.all(
       entries.map(async ({ id, place, score }) => {
@@ -123,12 +125,13 @@ export class BullmqSource {
         return {
           id,
           place,
+          score,
           name: name ?? '',
           data: data ?? '',
           opts: opts ?? '{}',
           timestamp: Number(timestamp ?? 0),
           delay: Number(delay ?? 0),
-          dueAt: place === 'd' ? Math.floor(score / STEPS_PER_MS) : undefined,
+          dueAt: place === 'd' ? Math.floor(Number(score) / STEPS_PER_MS) : undefined,
           attemptsMade: Number(atm ?? 0),
           ofScheduler: rjk !== null || id.startsWith('repeat:'),
           ofFlow: parentKey !== null,
@@ -163,15 +166,15 @@ export class BullmqSource {
     for (let i = 0; i < flat.length; i += 2) {
       const [, phase, place, score, note] = /^(\w) (\w) (\S+) (.*)$/s.exec(flat[i + 1]!) ?? [];
       if (note !== undefined)
-        notes.push({ id: flat[i]!, place: place as Place, score: Number(score), parked: phase === 'p', note });
+        notes.push({ id: flat[i]!, place: place as Place, score: score!, parked: phase === 'p', note });
     }
     const jobs = await this.#read(notes);
     return notes.map(({ parked, note }, n) => ({ job: jobs[n]!, parked, note }));
   }
 
-  /** @returns those that were still there */
+  /** @returns those that were still there, and due when they were read to be: BullMQ puts off jobs meanwhile */
   async take<Taken extends { job: BullJob; note: string }>(jobs: readonly Taken[]): Promise<Taken[]> {
-    const args = jobs.flatMap(({ job, note }) => [job.place, job.id, note]);
+    const args = jobs.flatMap(({ job, note }) => [job.place, job.id, job.score, note]);
     const gone = (await this.#eval(TAKE, this.#places(), args)) as number[];
     return jobs.filter((_, n) => gone[n] === 1);
   }

@@ -190,6 +190,35 @@ describe('import bullmq', () => {
     expect(await bull.left()).toEqual([]);
   });
 
+  it('gives a job that BullMQ puts off while it is imported the due time that it has got there, and not the one before', async () => {
+    await here.start({ options: { consume: false } });
+    const bull = layout('putOff');
+    const now = await here.world.now();
+    const all = ids(1_000, () => ({ delay: HOUR }));
+    const restless = all.slice(0, 100);
+    await bull.add(all, now);
+    // As BullMQ does it, and so often that it comes between the moments at which a page is read and taken.
+    const putOff = `if not redis.call('ZSCORE', KEYS[1], ARGV[1]) then return 0 end redis.call('ZADD', KEYS[1], ARGV[2], ARGV[1]) return 1`;
+    const due = new Map(all.map(({ id }) => [id, now + HOUR]));
+    const imported = new AbortController();
+    const puttingOff = (async () => {
+      for (let n = 2; !imported.signal.aborted; n++) {
+        const calls = restless.map(async ({ id }) => {
+          const score = String(BigInt(now + n * HOUR) * 4_096n);
+          if (await here.world.redis.eval(putOff, 1, bull.key('delayed'), id, score)) due.set(id, now + n * HOUR);
+        });
+        await Promise.all(calls);
+      }
+    })();
+    const some = eventually(async () => expect(await here.world.redis.hlen(here.world.key('putOff', 'jobs'))).toBeGreaterThan(0)); // prettier-ignore
+    const running = run(['putOff', 'putOff', '--yes', '--json']);
+    await some.finally(() => imported.abort());
+    await puttingOff;
+    expect((await running).code).toBe(0);
+    expect((await here.world.read('putOff')).due).toEqual(Object.fromEntries(due));
+    expect(await bull.left()).toEqual([]);
+  });
+
   /** Calls as soon as the import has brought something. */
   async function whenImporting(queue: string, act: () => void, atLeast = 1): Promise<void> {
     await eventually(async () =>
