@@ -85,19 +85,34 @@ export class BullmqImport {
       const before = this.report.imported;
       await this.#release(held.filter(({ parked }) => parked).map(({ job, note }) => releaseOf(job, note)));
       const gone: BullJob[] = [];
+      const changed: BullJob[] = [];
       const plans: Plan[] = [];
       for (const { job, note } of held.filter(({ parked }) => !parked)) {
         const plan = plannedAgain(job, note);
-        if (plan) plans.push(plan);
-        else gone.push(job);
+        if (typeof plan !== 'string') plans.push(plan);
+        else {
+          await this.#removeCopy(job, note);
+          if (job.data !== '') this.#stay(job, plan);
+          (job.data === '' ? gone : changed).push(job);
+        }
       }
       await this.#park(plans);
+      // Somebody has given them data that cannot come: they go back.
+      await this.source.giveBack(changed);
       // Somebody has removed their data: there is nothing to bring anywhere.
       if (gone.length > 0) await this.source.forget(gone);
       this.report.resumed += this.report.imported - before;
       if (held.length >= last && this.report.imported === before) return;
       last = held.length;
     }
+  }
+
+  /** Of a job that was held, and perhaps parked here before that could be noted. */
+  async #removeCopy(job: BullJob, note: string): Promise<void> {
+    const { producer } = this.session;
+    const { queue, id } = releaseOf(job, note);
+    const copy = await producer.get(queue, id);
+    if (copy?.dueAt.getTime() === PARKED_UNTIL) await producer.cancel(queue, id);
   }
 
   /** @returns how many it has brought here, and how many it has to look at again */

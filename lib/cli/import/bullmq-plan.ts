@@ -59,11 +59,11 @@ export function releaseOf(job: BullJob, note: string): Release {
   return { job, queue, id, dueAt: dueAt ?? 0 };
 }
 
-/** The same plan again for a job that was taken before; undefined when its data are gone. */
-export function plannedAgain(job: BullJob, note: string): Plan | undefined {
+/** The same plan again for a job that was taken before. */
+export function plannedAgain(job: BullJob, note: string): Plan | Reason {
   const { queue, id, dueAt } = releaseOf(job, note);
   const plan = planned(job, queue, id);
-  return typeof plan === 'string' ? undefined : { ...plan, dueAt, note };
+  return typeof plan === 'string' ? plan : { ...plan, dueAt, note };
 }
 
 function planned(job: BullJob, queue: string, id: string): Plan | Reason {

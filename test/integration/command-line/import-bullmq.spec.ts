@@ -190,6 +190,28 @@ describe('import bullmq', () => {
     expect(await bull.left()).toEqual([]);
   });
 
+  it('gives back a held job whose data were changed to what cannot come, and leaves no copy of one that is gone', async () => {
+    const { producer } = await here.start({ options: { consume: false } });
+    const bull = layout('changed');
+    const now = await here.world.now();
+    const held = ['digits', 'digitsAndHere', 'removedAndHere'];
+    await bull.add(held.map((id) => ({ id, delay: HOUR, fields: { data: '{"order":12345678901234567890}' } })), now); // prettier-ignore
+    const before = await here.world.redis.zrange(bull.key('delayed'), '0', '-1', 'WITHSCORES');
+    await here.world.redis.unlink(bull.key('delayed'), bull.key('removedAndHere'));
+    for (const id of held) {
+      const note = `h d ${String(BigInt(now + HOUR) * 4_096n)} ${JSON.stringify(['changed', id, now + HOUR])}`;
+      await here.world.redis.hset(bull.key('dq-import'), id, note);
+    }
+    const copies = held.slice(1).map((id) => ({ payload: 'as it was', id, at: PARKED }));
+    await producer.enqueueMany('changed', [...copies, { payload: 'ours', id: 'digits', at: now + HOUR }]);
+    const { code, objects } = await run(['changed', 'changed', '--yes', '--json']);
+    expect([code, objects]).toMatchObject([4, [{ imported: 0, stayed: { digits: 2 } }]]);
+    expect(await here.world.redis.zrange(bull.key('delayed'), '0', '-1', 'WITHSCORES')).toEqual(before.slice(0, 4));
+    expect(await here.world.redis.hget(bull.key('digits'), 'data')).toBe('{"order":12345678901234567890}');
+    expect((await here.world.read('changed')).due).toEqual({ digits: now + HOUR });
+    expect(await here.world.redis.exists(bull.key('dq-import'))).toBe(0);
+  });
+
   it('gives a job that BullMQ puts off while it is imported the due time that it has got there, and not the one before', async () => {
     await here.start({ options: { consume: false } });
     const bull = layout('putOff');
