@@ -38,6 +38,8 @@ export interface Held {
 
 const NAMES: Record<Place, string> = { d: 'delayed', w: 'wait', s: 'paused', p: 'prioritized' };
 const FIELDS = ['name', 'data', 'opts', 'timestamp', 'delay', 'atm', 'rjk', 'parentKey', 'deid'] as const;
+/** What a parent knows of its children stands in keys beside its own. */
+const CHILDREN = ['dependencies', 'processed', 'failed', 'unsuccessful'] as const;
 /** A delayed job has its due time in the upper bits of its score. */
 const STEPS_PER_MS = 4_096;
 const LOCK_MS = 10_000;
@@ -122,6 +124,8 @@ export class BullmqSource {
             throw error;
           });
         const [name, data, opts, timestamp, delay, atm, rjk, parentKey, deid] = values;
+        const ofChildren = CHILDREN.map((kind) => `${key}:${kind}`);
+        const isParent = (await this.connection.send(() => commands.exists(...ofChildren), key)) > 0;
         return {
           id,
           place,
@@ -134,7 +138,7 @@ export class BullmqSource {
           dueAt: place === 'd' ? Math.floor(Number(score) / STEPS_PER_MS) : undefined,
           attemptsMade: Number(atm ?? 0),
           ofScheduler: rjk !== null || id.startsWith('repeat:'),
-          ofFlow: parentKey !== null,
+          ofFlow: parentKey !== null || isParent,
           deduplication: deid ?? '',
         };
       }),

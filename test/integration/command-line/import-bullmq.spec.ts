@@ -72,21 +72,23 @@ describe('import bullmq', () => {
     const jobs: BullmqJob[] = [
       { id: 'repeat:s:1', delay: HOUR, fields: { rjk: 's' } },
       { id: 'child', fields: { parentKey: 'bull:x:1' } },
+      { id: 'parent' },
       { id: 'taken', delay: HOUR },
       { id: '{braces}' },
       { id: 'large', data: 'x'.repeat(300_000) },
       { id: 'fine' },
     ];
     await bull.add(jobs, await here.world.now());
+    await here.world.redis.hset(bull.key('parent:processed'), 'bull:x:2', '"what the child has found"');
     const before = await here.world.redis.zrange(bull.key('delayed'), '0', '-1', 'WITHSCORES');
     const { code, objects } = await run(['left', 'left', '--yes', '--json']);
     expect([code, objects]).toMatchObject([
       6,
-      [{ imported: 1, stayed: { scheduler: 1, flow: 1, conflict: 1, id: 1, refused: 1 } }],
+      [{ imported: 1, stayed: { scheduler: 1, flow: 2, conflict: 1, id: 1, refused: 1 } }],
     ]);
     expect(await here.world.redis.zrange(bull.key('delayed'), '0', '-1', 'WITHSCORES')).toEqual(before);
     expect(new Set(await here.world.redis.lrange(bull.key('wait'), '0', '-1'))).toEqual(
-      new Set(['child', '{braces}', 'large']),
+      new Set(['child', 'parent', '{braces}', 'large']),
     );
     expect(await producer.get('left', 'taken')).toMatchObject({ payload: 'ours' });
     const others = await run(['left', 'left', '--yes', '--json', '--id-prefix', 'bull.']);
