@@ -72,13 +72,19 @@ export class Times {
     const [match, zone] = TIME.exec(text) ?? [];
     const spelled = match && !match.includes(':') ? `${match}T00:00` : match?.replace(' ', 'T');
     const at = spelled === undefined ? NaN : Date.parse(zone === undefined && this.utc ? `${spelled}Z` : spelled);
-    if (Number.isNaN(at)) {
+    if (Number.isNaN(at) || !isDay(text)) {
       throw usage(
         `${field}: "${text}" is not a time. Use now, +2h, -30m, 2026-11-23T09:00, 2026-11-23T09:00Z or epoch ms.`,
       );
     }
     return at;
   }
+}
+
+/** Of a text that begins with a date: Date.parse takes the 30th of February for the 2nd of March. */
+function isDay(text: string): boolean {
+  const [year, month, day] = text.split(/\D/, 3).map(Number) as [number, number, number];
+  return new Date(Date.UTC(year, month - 1, day)).getUTCDate() === day;
 }
 
 export function iso(at: Date | undefined): string {

@@ -19,6 +19,8 @@ describe('what is given', () => {
     ['requeue q --all --delay x', `--delay: "x" ${NO_DURATION}`],
     ['requeue q --all --spread x', `--spread: "x" ${NO_DURATION}`],
     ['requeue q --all --before x', '--before: "x" is not a time'],
+    ['cancel q --from 2026-02-30 --to 2026-03-05', '--from: "2026-02-30" is not a time'],
+    ['reschedule q a --at 2027-02-29T08:00Z', '--at: "2027-02-29T08:00Z" is not a time'],
     ['requeue q --all --limit 0', '--limit: "0" is not a whole number from 1 on'],
     ['move q x{y --all', 'target: "x{y" holds braces'],
     ['move q q --all', 'target: is the queue that has the jobs'],
