@@ -116,6 +116,32 @@ describe('acts on a range', () => {
     expect([yes.code, await due('terminal')]).toEqual([0, {}]);
   });
 
+  it.each([
+    ['the end of what is typed', '\u0004', 1, 'Not confirmed; nothing was done.'],
+    ['Ctrl C', '\u0003', 130, 'Interrupted; nothing was done.'],
+  ])('are not done when the answer to their question is %s', async (_, key, code, said) => {
+    await fill('unanswered', 3);
+    const ended = await inTerminal(here.world, ['cancel', 'unanswered', '--all'], {
+      with: (child) => {
+        const answer = (text: Buffer | string) => {
+          if (!String(text).includes('[y/N]')) return;
+          child.stdout!.off('data', answer);
+          child.stdin!.write(key);
+        };
+        child.stdout!.on('data', answer);
+      },
+    });
+    expect([ended.code, ended.stdout]).toEqual([code, expect.stringContaining(said)]);
+    expect(Object.keys(await due('unanswered'))).toHaveLength(3);
+  });
+
+  it('ask nobody at a terminal on which the ids were typed to their end', async () => {
+    await fill('typed', 2);
+    const ended = await inTerminal(here.world, ['cancel', 'typed', '-'], { input: 'j0\n\u0004' });
+    expect([ended.code, ended.stdout]).toEqual([2, expect.stringContaining('give --yes, or --dry-run')]);
+    expect(Object.keys(await due('typed'))).toHaveLength(2);
+  });
+
   it('end after the present chunk when they are interrupted, and tell what was done', async () => {
     const ids = await fill('interrupted', 30_000);
     const ran = await run(['reschedule', 'interrupted', '--all', '--by', '1h', '--yes'], {
