@@ -155,6 +155,31 @@ story('a queue is paused, and resumed by the same line that says so', async () =
   expect(await desk.inspector.counts('payment.check')).toMatchObject({ paused: false });
 });
 
+story('a purge whose dialog is closed ends after the call that is on its way', async () => {
+  const desk = await openDesk();
+  await enqueue(desk, 1_300, () => HOUR);
+  const { page, go } = await here.visit(desk.home);
+  let calls = 0;
+  let goOn!: () => void;
+  const isClosed = new Promise<void>((resolve) => (goOn = resolve));
+  await page.route('**/api/queue/purge*', async (call) => {
+    if (call.request().postDataJSON().dryRun !== true) {
+      calls++;
+      await isClosed;
+    }
+    await call.continue();
+  });
+  await go('timeline?queue=payment.check');
+  await page.getByRole('button', { name: 'Purge…' }).click();
+  await page.getByLabel(/Type the name/).fill('payment.check');
+  await page.getByRole('button', { name: 'Remove 1,300 jobs' }).click();
+  await page.getByRole('button', { name: '0 removed…' }).waitFor();
+  await page.getByRole('button', { name: 'Keep as it is' }).click();
+  goOn();
+  await page.getByText(/jobs of payment.check removed\./).waitFor();
+  expect([calls, (await desk.inspector.counts('payment.check')).delayed]).toEqual([1, 300]);
+});
+
 story('a purge tells the number, and waits for the name of the queue', async () => {
   const desk = await openDesk();
   await enqueue(desk, 7, () => HOUR);

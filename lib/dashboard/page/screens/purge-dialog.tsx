@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { count, jobs } from '../format.js';
 import { asProblem, loadState } from '../live.js';
 import { Ask } from '../parts/dialog.js';
@@ -19,6 +19,7 @@ export function PurgeDialog({ queue, onClose }: { queue: string; onClose: () => 
   const [typed, type] = useState('');
   const [done, setDone] = useState<number | undefined>(undefined);
   const [trouble, setTrouble] = useState('');
+  const isStopped = useRef(false);
   const many = useNumber(queue, states, setTrouble);
 
   const run = async () => {
@@ -28,7 +29,7 @@ export function PurgeDialog({ queue, onClose }: { queue: string; onClose: () => 
         setDone(removed);
         const answer = await act('queue/purge', { queue, states: [...states], confirm: typed });
         removed += answer.removed;
-        if (answer.remaining === 0 || answer.removed === 0) break;
+        if (answer.remaining === 0 || answer.removed === 0 || isStopped.current) break;
       }
       say(`${jobs(removed)} of ${queue} removed.`);
       onClose();
@@ -46,7 +47,10 @@ export function PurgeDialog({ queue, onClose }: { queue: string; onClose: () => 
       danger
       ready={isReady}
       onSubmit={() => void run()}
-      onClose={onClose}
+      onClose={() => {
+        isStopped.current = true;
+        onClose();
+      }}
     >
       <WhichStates states={states} onChoose={choose} />
       <p role="status">
