@@ -93,6 +93,12 @@ export function asProblem(error: unknown): ServerProblem {
   return error instanceof ServerProblem ? error : new ServerProblem(String((error as Error).message), 0, 'PAGE');
 }
 
+/** What went wrong with an act, and whether it may have been done all the same. */
+export function troubleText(error: unknown): string {
+  const { message, maybeAccepted } = asProblem(error);
+  return maybeAccepted ? `${message} It may have been done: look before you repeat it.` : message;
+}
+
 /** A page that nobody sees asks nothing; seen again it asks at once. */
 export function followState(): void {
   isHidden.value = document.hidden;

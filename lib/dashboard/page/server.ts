@@ -54,7 +54,7 @@ export async function act<P extends keyof Acts>(path: P, body: Acts[P][0]): Prom
     headers: { 'content-type': 'application/json', accept: 'application/json' },
     body: JSON.stringify({ ...(instance.value && { instance: instance.value }), ...body }),
   });
-  return (await bodyOf(response)) as Acts[P][1];
+  return (await bodyOf(response, true)) as Acts[P][1];
 }
 
 async function ask(url: string, init: RequestInit): Promise<Response> {
@@ -66,27 +66,32 @@ async function ask(url: string, init: RequestInit): Promise<Response> {
   }
 }
 
-async function bodyOf(response: Response): Promise<unknown> {
-  const text = await response.text();
+/** @param isAct it may have been done although its answer does not come, or is that of a proxy which did not wait for it */
+async function bodyOf(response: Response, isAct = false): Promise<unknown> {
+  const text = await response.text().catch((error: Error) => {
+    if (error.name === 'AbortError') throw error;
+    throw new ServerProblem('The answer of the application did not come to its end.', 0, 'NO_ANSWER', isAct);
+  });
   const isJson = /^application\/(?:problem\+)?json/.test(response.headers.get('content-type') ?? '');
   if (response.ok && isJson) return JSON.parse(text);
-  throw problemOf(response.status, isJson ? text : '');
+  throw problemOf(response.status, isJson ? text : '', isAct);
 }
 
 /** A guard, a proxy or a sign-in page may answer instead of the dashboard: then there is no `Problem`. */
-function problemOf(status: number, text: string): ServerProblem {
+function problemOf(status: number, text: string, isAct: boolean): ServerProblem {
   let problem: Partial<Problem> & { message?: unknown } = {};
   try {
     problem = JSON.parse(text) ?? {};
   } catch {
     // It is told by its status.
   }
+  const isOurs = typeof problem.code === 'string';
   const detail = typeof problem.detail === 'string' ? problem.detail : undefined;
   const said = detail ?? (typeof problem.message === 'string' ? problem.message : undefined);
   return new ServerProblem(
     said ?? `The application answered with status ${status}.`,
     status,
-    typeof problem.code === 'string' ? problem.code : `HTTP_${status}`,
-    problem.maybeAccepted === true,
+    isOurs ? problem.code! : `HTTP_${status}`,
+    problem.maybeAccepted === true || (isAct && !isOurs && status >= 500),
   );
 }

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import { asProblem } from '../live.js';
+import { troubleText } from '../live.js';
 import { Icon } from './icons.js';
 
 interface Toast {
@@ -20,8 +20,7 @@ export function say(text: string, undo?: Toast['undo']): void {
 }
 
 export function complain(error: unknown): void {
-  const { message, maybeAccepted } = asProblem(error);
-  show({ text: maybeAccepted ? `${message} It may have been done: look before you repeat it.` : message, tone: 'bad' });
+  show({ text: troubleText(error), tone: 'bad' });
 }
 
 function show(toast: Omit<Toast, 'id'>): number {

@@ -3,7 +3,7 @@ import type { ActOutcome } from '../../api.js';
 import { actOnJobs, OUTCOMES, outcomesOf } from '../acts.js';
 import type { Chosen, JobAct, Report } from '../acts.js';
 import { absolute, count, jobs } from '../format.js';
-import { asProblem, loadState } from '../live.js';
+import { loadState, troubleText } from '../live.js';
 import { Ask, Dialog } from '../parts/dialog.js';
 import { useNumberDue } from '../use-number-due.js';
 import { zone } from '../settings.js';
@@ -103,7 +103,7 @@ function Results({ report, act, queue, onClose }: ResultsProps) {
   return (
     <Dialog title={`${ACT_WORDS[act].verb}: what became of ${jobs(results.length)} of ${queue}`} onClose={onClose}>
       <div class="body">
-        {error !== undefined && <p class="bad">{asProblem(error).message}</p>}
+        {error !== undefined && <p class="bad">{troubleText(error)}</p>}
         {results.length === 0 && error === undefined && <p>No job was left to act on.</p>}
         <ul class="stack">
           {outcomes.map(([outcome, many]) => (

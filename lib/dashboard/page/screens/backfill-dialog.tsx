@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { count, fromInput, toInput } from '../format.js';
-import { asProblem, now } from '../live.js';
+import { asProblem, now, troubleText } from '../live.js';
 import { Ask } from '../parts/dialog.js';
 import { say } from '../parts/toasts.js';
 import { act } from '../server.js';
@@ -27,7 +27,7 @@ export function BackfillDialog({ id, queue, onClose }: { id: string; queue: stri
       say(`${count(made)} occurrences of ${id} made.`);
       onClose();
     } catch (error) {
-      setTrouble(asProblem(error).message);
+      setTrouble(troubleText(error));
     }
   };
   const many = most === undefined ? 'occurrences' : `${count(most)} ${most === 1 ? 'occurrence' : 'occurrences'}`;

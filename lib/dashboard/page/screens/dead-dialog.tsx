@@ -1,7 +1,7 @@
 import { useRef, useState } from 'preact/hooks';
 import type { ApiDeadReason } from '../../api.js';
 import { count, jobs, parseDuration } from '../format.js';
-import { asProblem, loadState } from '../live.js';
+import { loadState, troubleText } from '../live.js';
 import { Ask } from '../parts/dialog.js';
 import { say } from '../parts/toasts.js';
 import { act } from '../server.js';
@@ -45,7 +45,7 @@ export function DeadActDialog({ act: name, queue, chosen, many, what, onClose }:
       onClose(true);
     } catch (error) {
       setDone(undefined);
-      setTrouble(`${asProblem(error).message}${total > 0 ? ` ${jobs(total)} had been ${name}d.` : ''}`);
+      setTrouble(`${troubleText(error)}${total > 0 ? ` ${jobs(total)} had been ${name}d.` : ''}`);
     }
     void loadState();
   };

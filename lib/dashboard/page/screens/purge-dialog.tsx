@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { count, jobs } from '../format.js';
-import { asProblem, loadState } from '../live.js';
+import { asProblem, loadState, troubleText } from '../live.js';
 import { Ask } from '../parts/dialog.js';
 import { say } from '../parts/toasts.js';
 import { act } from '../server.js';
@@ -35,7 +35,7 @@ export function PurgeDialog({ queue, onClose }: { queue: string; onClose: () => 
       onClose();
     } catch (error) {
       setDone(undefined);
-      setTrouble(`${asProblem(error).message}${removed > 0 ? ` ${jobs(removed)} had been removed.` : ''}`);
+      setTrouble(`${troubleText(error)}${removed > 0 ? ` ${jobs(removed)} had been removed.` : ''}`);
     }
     await loadState();
   };
