@@ -91,7 +91,7 @@ export class OpenTelemetryTracer implements JobTracer {
   }
 
   /**
-   * A context manager of the application stands around this; the call is made once, whatever that does. A call that fails is the
+   * A context manager of the application stands around this; the call is made once, whatever that does, and when. A call that fails is the
    * call's own affair: the manager gets a promise that tells no error, so any that it gives back is its own.
    */
   async #within<Result>(within: Context, call: () => Promise<Result>): Promise<Result> {
@@ -102,7 +102,7 @@ export class OpenTelemetryTracer implements JobTracer {
       return result.then(NOTHING, NOTHING);
     };
     this.#harmless(() => context.with(within, traced) as unknown);
-    return result ?? call();
+    return (result ??= once());
   }
 
   #beginRun({ instance, queue, runs, isBatch }: TracedRuns) {

@@ -25,6 +25,7 @@ import {
   OnDelayed,
 } from '../../../lib/index.js';
 import type { DelayedJob, HandlerOptions } from '../../../lib/index.js';
+import { DelayQueueEvents, DelayQueueEventsModule } from '../../../lib/events/index.js';
 import { DelayQueueTracingModule } from '../../../lib/tracing/index.js';
 import { handlerClass } from '../../helpers/app.js';
 import { endingWithEachTest } from '../../helpers/ending.js';
@@ -73,7 +74,7 @@ async function traced(
 ) {
   return here.start({
     log,
-    imports: [DelayQueueTracingModule],
+    imports: [DelayQueueTracingModule, DelayQueueEventsModule],
     providers: [handlerClass(queue, handle, { backoff: fixed(1), ...options })],
   });
 }
@@ -432,6 +433,33 @@ describe('An SDK that fails', () => {
       expect(logged).toEqual([expect.stringMatching(/which concerns no job: Error: broken exporter\. Said once\./)]);
     } finally {
       provide(EXPORTING);
+    }
+  });
+
+  it('makes no call twice, and runs no job twice, where its context manager calls late', async () => {
+    const runs: string[] = [];
+    const enqueued: unknown[] = [];
+    const { app, producer } = await traced('late', (payload: string) => void runs.push(payload));
+    app
+      .get(DelayQueueEvents)
+      .on('enqueued')
+      .subscribe((event) => enqueued.push(event));
+    context.disable();
+    const manager = new AsyncLocalStorageContextManager();
+    const late: Promise<unknown>[] = [];
+    manager.with = ((_: never, call: () => unknown) => {
+      late.push(new Promise((resolve) => void setImmediate(resolve)).then(call));
+    }) as never;
+    context.setGlobalContextManager(manager.enable());
+    try {
+      await producer.enqueue('late', 'a');
+      await eventually(() => expect(runs).toEqual(['a']));
+      await Promise.all(late);
+      expect(runs).toEqual(['a']);
+      expect(enqueued).toHaveLength(1);
+    } finally {
+      context.disable();
+      context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
     }
   });
 
