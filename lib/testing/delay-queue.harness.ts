@@ -189,8 +189,12 @@ export class DelayQueueHarness {
   /**
    * As if the process had been killed, and another one had taken its place. What its handlers do from now on changes
    * nothing, and their signals are aborted; when `advance()` comes to the end of the lease, the job runs again.
+   *
+   * @throws HarnessError when the application was closed, or is about to be
    */
   async crashWorker(): Promise<void> {
+    // Nobody would end the worker that takes the place.
+    if (this.runner.draining) throw closed();
     this.runner.replaceWorkers((shard) => new TestWorker(shard).crash());
     await turn();
   }

@@ -153,6 +153,8 @@ describe('the entry points of the test kit', () => {
     const jobs = DelayQueueHarness.of(app);
     await open.pop()!.close();
     await expect(jobs.advance('1h')).rejects.toMatchObject({ code: 'ERR_DQ_HARNESS' });
+    // Its new worker would ask the closed connection each second, for as long as the process lives.
+    await expect(jobs.crashWorker()).rejects.toMatchObject({ code: 'ERR_DQ_HARNESS' });
     const unused = await (await compile(both(of({ imports: [AppModule] })))).init();
     await open.pop()!.close();
     expect(() => DelayQueueHarness.of(unused)).toThrow(
