@@ -1,6 +1,6 @@
 import { parseCounts } from '../redis/counts.protocol.js';
 import type { ShardStore } from '../redis/shard-store.js';
-import { queueNamesKey, scheduleKeys } from '../redis/keys.js';
+import { queueNamesKey, scheduleKeys, ShardKeys } from '../redis/keys.js';
 import { NOTHING_ASKED } from '../redis/step.protocol.js';
 import type { DelayQueueRunner } from '../worker/delay-queue.runner.js';
 import type { QueueWorker } from '../worker/queue-worker.js';
@@ -41,11 +41,20 @@ export class TestShards {
   async all(): Promise<TestShard[]> {
     const { runner, store } = this;
     const names = (await store.command('SMEMBERS', queueNamesKey(runner.options.prefix))) as string[];
-    return [...new Set([...runner.workers.keys(), ...names])].flatMap((queue) => {
+    return this.#of(new Set([...runner.workers.keys(), ...names]));
+  }
+
+  async #of(queues: Iterable<string>): Promise<TestShard[]> {
+    const { runner } = this;
+    const known = await Promise.all(
+      Array.from(queues, async (queue) => ({ queue, stores: await this.#storesOf(queue) })),
+    );
+    // Nothing is awaited from here on: who waits next must know the claims of this moment.
+    return known.flatMap(({ queue, stores }) => {
       const workers = runner.workers.get(queue);
       const handled = workers ? testWorkers(workers) : [];
       const pulls = runner.pullers.filter((puller) => puller.queue === queue).map(testWorkers);
-      return runner.shards.stores(queue).map((shard, index) => {
+      return stores.map((shard, index) => {
         return {
           store: shard,
           key: shard.keys.named('due', 'running', 'leases', 'quarantine', 'dead', 'meta', 'completed'),
@@ -55,6 +64,17 @@ export class TestShards {
         };
       });
     });
+  }
+
+  /** Of a queue that is not ours as many shards as it has, which only those know who work on it. */
+  async #storesOf(queue: string): Promise<readonly ShardStore[]> {
+    const { workers, pulled, options, shards } = this.runner;
+    if (workers.has(queue) || pulled.has(queue) || options.queues[queue]?.shards !== undefined)
+      return shards.stores(queue);
+    const { meta } = new ShardKeys(options.prefix, queue).named('meta');
+    const needs = await this.store.command('HGET', meta, 'needs');
+    const [, count] = /(?:^| )shards:=\/(\d{1,3})(?: |$)/.exec(String(needs)) ?? [];
+    return count === undefined ? shards.stores(queue) : shards.storesFor(queue, Number(count));
   }
 
   /** Those in which something could run at once. */
@@ -188,7 +208,7 @@ export class TestShards {
   /** Those that have a handler here and are not paused; what others wait for is not ours to run. */
   async #workedOn(): Promise<(TestShard & { worker: TestWorker })[]> {
     const found: (TestShard & { worker: TestWorker })[] = [];
-    for (const shard of await this.all()) {
+    for (const shard of await this.#of(this.runner.workers.keys())) {
       const { worker } = shard;
       if (worker && (await this.store.command('HGET', shard.key.meta, 'paused')) !== '1') {
         found.push({ ...shard, worker });

@@ -5,12 +5,14 @@ import type { INestApplicationContext, ModuleMetadata } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import type { TestingModuleBuilder } from '@nestjs/testing';
 import {
+  DelayQueueInspector,
   DelayQueueModule,
   DelayQueueProducer,
   getDelayQueueToken,
   InjectDelayQueue,
   OnDelayed,
 } from '../../../lib/index.js';
+import type { DelayQueueRootOptions } from '../../../lib/index.js';
 import { delayQueueMatchers, DelayQueueHarness, DelayQueueTestingModule } from '../../../lib/testing/index.js';
 import '../../../lib/testing/jest.js';
 
@@ -126,6 +128,23 @@ describe('the entry points of the test kit', () => {
     const app = await compile(DelayQueueTestingModule.override(of({ imports, providers: [Mails] })));
     await app.init();
     expect(DelayQueueHarness.of(app, { instance: 'us' })).toBeDefined();
+  });
+
+  it('move the shards of a queue of another application, which alone knows how many there are', async () => {
+    const forRoot = (queues: DelayQueueRootOptions['queues']) =>
+      DelayQueueModule.forRoot({ connection: 'memory://shards-of-others', shutdownHooksWarning: false, queues });
+    const split = { 'mail.split': { shards: 3 } };
+    const [one, other] = [
+      await compile(of({ imports: [forRoot({})] })),
+      await compile(of({ imports: [forRoot(split)] })),
+    ];
+    const jobs = DelayQueueHarness.of(await one.init());
+    const producer = (await other.init()).get(DelayQueueProducer);
+    for (const id of ['a', 'b', 'c', 'd', 'e']) await producer.enqueue('mail.split', {}, { id, delay: '1h' });
+    await jobs.advance('2h');
+    expect(await other.get(DelayQueueInspector).counts('mail.split')).toMatchObject({ due: 5, delayed: 0 });
+    await jobs.clear();
+    expect(await other.get(DelayQueueInspector).counts('mail.split')).toMatchObject({ due: 0, delayed: 0 });
   });
 
   it('say that the application was closed while the harness ran jobs', async () => {
