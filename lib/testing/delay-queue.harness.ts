@@ -215,12 +215,14 @@ export class DelayQueueHarness {
   /** Removes all jobs of all queues: for a Redis that outlives the test. */
   async clear(): Promise<void> {
     await this.#use(async () => {
-      for (const { store } of await this.#shards.all()) {
-        await this.store.command('UNLINK', ...store.keys.all);
+      const shards = await this.#shards.all();
+      for (const { store } of shards) await this.store.command('UNLINK', ...store.keys.all);
+      await this.store.command('DEL', queueNamesKey(this.runner.options.prefix));
+      await this.#shards.declaredAnew();
+      for (const { store } of shards) {
         const limits = this.runner.workers.get(store.queue)?.settings.limits;
         if (limits) await store.call('limit', [limitsText(limits), 'c']);
       }
-      await this.store.command('DEL', queueNamesKey(this.runner.options.prefix));
     });
   }
 

@@ -57,6 +57,32 @@ it('a relay may be repeated: each occurrence is sent', async () => {
   }
 });
 
+it('clear() leaves the schedules that handlers declare, also where time stands still', async () => {
+  const ran: number[] = [];
+  @Module({
+    imports: [DelayQueueTestingModule.forTest()],
+    providers: [
+      handlerClass('hourly', (_, job) => void ran.push(job.schedule!.at.getTime()), { repeat: { every: '1h' } }),
+    ],
+  })
+  class AppModule {}
+  const module = await Test.createTestingModule({ imports: [AppModule] })
+    .setLogger(false as never)
+    .compile();
+  const app = await module.init();
+  try {
+    const harness = DelayQueueHarness.of(app);
+    await harness.clear();
+    await harness.advance('150m');
+    expect(ran).toHaveLength(2);
+    await harness.clear();
+    await harness.advance('150m');
+    expect(ran).toHaveLength(4);
+  } finally {
+    await app.close();
+  }
+});
+
 describe('the test kit on a real Redis', () => {
   let app: INestApplicationContext | undefined;
   afterEach(() => app?.close());
