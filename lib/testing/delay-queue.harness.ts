@@ -19,6 +19,7 @@ import { runnerOf, storeOf } from './application.js';
 import { endless, stuck } from './endless.js';
 import { Hanging } from './hanging.js';
 import { HarnessError } from './harness.error.js';
+import { listed, listedWaiting } from './listing.js';
 import { momentAfter } from './moment-after.js';
 import { TestShards, testWorkers } from './test-shards.js';
 import type { TestStore } from './test-store.js';
@@ -155,13 +156,17 @@ export class DelayQueueHarness {
   }
 
   /** The jobs that wait, the first one due first. */
-  async enqueued(queue: QueueRef): Promise<JobSnapshot[]> {
-    const [due, delayed] = [await this.#list(queue, 'due'), await this.#list(queue, 'delayed')];
-    return [...due, ...delayed];
+  enqueued(queue: QueueRef): Promise<JobSnapshot[]> {
+    return listedWaiting(this.inspector, queue);
+  }
+
+  /** The jobs that a worker holds, whether their handlers have begun or not. @internal */
+  claimed(queue: QueueRef): Promise<JobSnapshot[]> {
+    return listed(this.inspector, queue, 'running');
   }
 
   deadLetters(queue: QueueRef): Promise<JobSnapshot[]> {
-    return this.#list(queue, 'dead');
+    return listed(this.inspector, queue, 'dead');
   }
 
   /** Every run of this application since the harness was made, the first one first. */
@@ -253,16 +258,6 @@ export class DelayQueueHarness {
     const done = this.#work.then(attempt, attempt);
     this.#work = done.catch(() => undefined);
     return done;
-  }
-
-  async #list(queue: QueueRef, state: 'due' | 'delayed' | 'dead'): Promise<JobSnapshot[]> {
-    const all: JobSnapshot[] = [];
-    for (let cursor: string | undefined; ;) {
-      const page = await this.inspector.list(queueNameOf(queue), state, { limit: 200, ...(cursor && { cursor }) });
-      all.push(...page.jobs);
-      cursor = page.cursor;
-      if (cursor === undefined) return all;
-    }
   }
 
   async #runUntil(end: number, arrive: boolean): Promise<void> {

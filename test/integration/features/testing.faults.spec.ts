@@ -4,10 +4,12 @@ import { Injectable, Module } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import type { TestingModule } from '@nestjs/testing';
 import {
+  defineQueue,
   DelayQueueConsumer,
   DelayQueueInspector,
   DelayQueueModule,
   DelayQueueProducer,
+  DelayQueueRegistry,
   DiscardJob,
   fixed,
   OnDelayed,
@@ -88,6 +90,7 @@ describe.each(['memory', 'redis'] as const)('the harness on %s', (where) => {
       producer: app.get(DelayQueueProducer),
       inspector: app.get(DelayQueueInspector),
       consumer: app.get(DelayQueueConsumer),
+      registry: app.get(DelayQueueRegistry),
     };
   };
   afterEach(async () => {
@@ -148,6 +151,49 @@ describe.each(['memory', 'redis'] as const)('the harness on %s', (where) => {
     await expect(async () => harness.failNext('payment.check', undefined, 0)).rejects.toThrow(
       /0 is not a whole number/,
     );
+  });
+
+  it('shows a job that becomes due while it looks', async () => {
+    const { harness, inspector, producer } = await start();
+    await producer.enqueue('mail.send', null, { id: 'a', delay: '1h' });
+    const list = inspector.list.bind(inspector);
+    jest.spyOn(inspector, 'list').mockImplementationOnce(async (...args) => {
+      const page = await list(...args);
+      await harness.advance('1h');
+      return page;
+    });
+    expect(await harness.enqueued('mail.send')).toMatchObject([{ id: 'a', state: 'due' }]);
+  });
+
+  it('finds a job that a worker holds and whose handler has not begun', async () => {
+    const { harness, producer, registry } = await start();
+    const { promise, resolve } = deferred();
+    let asked = 0;
+    // It is asked by the producer, then by the worker.
+    const validate = async (value: unknown) => {
+      if (++asked > 1) await promise;
+      return { value };
+    };
+    const mails = defineQueue('mail.send', { schema: { '~standard': { version: 1, vendor: 'test', validate } } });
+    registry.register(mails, () => undefined);
+    await producer.enqueue(mails, { to: 'you' }, { id: 'a' });
+    while (asked < 2) await new Promise((turn) => void setImmediate(turn));
+    await expect(harness).toHaveEnqueued(mails, { id: 'a', payload: { to: 'you' }, delay: 0 });
+    await expect(harness).not.toHaveEnqueued(mails, { id: 'a', delay: '1h' });
+    resolve();
+    await harness.runDue();
+    await expect(harness).toHaveCompleted(mails, { id: 'a' });
+  });
+
+  it('refuses to look for what is misspelt, which would match any job', async () => {
+    const { harness, producer } = await start();
+    await producer.enqueue('mail.send', null, { delay: '1h' });
+    const misspelt = { dealy: '3h' } as object;
+    for (const matcher of ['toHaveEnqueued', 'toHaveCompleted', 'toHaveDeadLettered'] as const) {
+      await expect(expect(harness)[matcher]('mail.send', misspelt)).rejects.toThrow(
+        `${matcher}(queue, { ... }): unknown option "dealy".`,
+      );
+    }
   });
 
   it('says what it found when it did not find what was expected', async () => {
