@@ -58,17 +58,22 @@ const RULES: OptionRules<HealthThresholds, ResolvedThresholds> = {
     draft.dead = integer(value, 0, Number.MAX_SAFE_INTEGER, field);
   },
   lastClaim: (draft, value, field) => {
-    const down = (value as { down?: unknown } | null)?.down;
-    draft.lastClaimDownMs = parseDuration(down, `${field}.down`);
+    draft.lastClaimDownMs = parseDuration(onlyField(value, 'down', field), `${field}.down`);
   },
   memory: (draft, value, field) => {
-    const degraded = (value as { degraded?: unknown } | null)?.degraded;
+    const degraded = onlyField(value, 'degraded', field);
     if (typeof degraded !== 'number' || !(degraded > 0 && degraded <= 1)) {
       throw new InvalidOptionError(`${field}.degraded: must be a part between 0 and 1.`);
     }
     draft.memoryDegraded = degraded;
   },
 };
+
+/** What has one field. Another one is no limit, and must not look like one. @throws InvalidOptionError */
+function onlyField(value: unknown, name: string, field: string): unknown {
+  const rule = (read: { given?: unknown }, given: unknown) => void (read.given = given);
+  return readOptions<{ given?: unknown }>(value, { [name]: rule }, {}, (option) => `${field}.${option}`).given;
+}
 
 /** @throws InvalidOptionError, InvalidDelayError */
 export function resolveThresholds(thresholds: HealthThresholds): ResolvedThresholds {

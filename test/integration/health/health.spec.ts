@@ -373,6 +373,8 @@ describe('thresholds that make no sense', () => {
     [{ memory: { degraded: 80 } }, 'memory.degraded'],
     [{ lagg: {} }, 'lagg'],
     [{ lastClaim: {} }, 'lastClaim.down'],
+    [{ lastClaim: { down: '2m', degraded: '1m' } }, 'lastClaim: unknown option "degraded"'],
+    [{ memory: { degraded: 0.8, down: 0.9 } }, 'memory: unknown option "down"'],
     ['30s', 'options'],
     [null, 'options'],
   ])('are down and named, never thrown: %j', async (thresholds, name) => {
