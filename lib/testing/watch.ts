@@ -4,6 +4,7 @@ import type { DelayedJob } from '../job/delayed-job.js';
 import { decodeError, oneLine } from '../job/error-record.js';
 import type { Probe } from '../worker/probe.js';
 import type { Settlement } from '../worker/settlement.js';
+import { copied } from './copied.js';
 
 /** A job that a worker of the application ran. */
 export interface SeenRun {
@@ -40,7 +41,7 @@ export class Watch implements Probe {
     const { id, queue, payload, attempt, dueAt, enqueuedAt, snoozes } = job;
     const first = attempt === 1 && snoozes === 0;
     const delayMs = first ? dueAt.getTime() - enqueuedAt.getTime() : undefined;
-    const run: SeenRun = { id, queue, payload, attempt, delayMs, completed: false };
+    const run: SeenRun = { id, queue, payload: copyOf(payload), attempt, delayMs, completed: false };
     this.runs.push(run);
     this.#open.set(job, run);
     const [next] = this.#failures.get(queue) ?? [];
@@ -63,6 +64,15 @@ export class Watch implements Probe {
       run.completed = !lost;
       before?.(lost);
     };
+  }
+}
+
+/** What is nested too deeply to be copied is seen as it is. */
+function copyOf(payload: unknown): unknown {
+  try {
+    return copied(payload);
+  } catch {
+    return payload;
   }
 }
 

@@ -185,6 +185,18 @@ describe.each(['memory', 'redis'] as const)('the harness on %s', (where) => {
     await expect(harness).toHaveCompleted(mails, { id: 'a' });
   });
 
+  it('knows the payload of a run as it was, whatever its handler has changed in it', async () => {
+    const { harness, producer, registry } = await start();
+    registry.register('mail.send', (payload: any) => {
+      payload.to.push('nobody');
+      payload.done = true;
+    });
+    await producer.enqueue('mail.send', { to: ['you'] }, { delay: '1h' });
+    await harness.advance('1h');
+    await expect(harness).toHaveCompleted('mail.send', { payload: { to: ['you'] } });
+    expect(harness.runs('mail.send')[0]!.payload).toEqual({ to: ['you'] });
+  });
+
   it('refuses to look for what is misspelt, which would match any job', async () => {
     const { harness, producer } = await start();
     await producer.enqueue('mail.send', null, { delay: '1h' });
