@@ -13,6 +13,7 @@ import type { Observation, Series } from '../tally/metric-source.js';
 import type { Readings } from '../tally/readings.js';
 import { BOUNDS, Tally } from '../tally/tally.js';
 import type { DistributionName, DistributionPlace } from '../tally/tally.js';
+import { guarded } from '../user-code.js';
 import { attributesOf } from './attributes.js';
 import { flush } from './flush.js';
 import { freeMeter, takeMeter } from './meters-in-use.js';
@@ -34,7 +35,7 @@ export class DelayQueueOtelMetrics implements OnModuleInit, OnApplicationShutdow
   readonly #histograms = new Map<DistributionName, Histogram>();
   #chosen: ChosenMeter | undefined;
   /** Takes the observed instruments out of the exports: those that ask Redis, and those of this process. */
-  #forget: { readonly stored: () => void; readonly own: () => void } | undefined;
+  readonly #forget: { stored?: () => void; own?: () => void } = {};
   #warned = false;
 
   constructor(
@@ -63,27 +64,32 @@ export class DelayQueueOtelMetrics implements OnModuleInit, OnApplicationShutdow
     }
     this.#chosen = chosen;
     if (this.withHistograms) this.#makeHistograms(meter);
-    const stored = this.#gaugesOfRedis(meter);
-    const own = this.#ownInstruments(meter);
-    this.#forget = { stored, own };
+    this.#forget.stored = this.#gaugesOfRedis(meter);
+    this.#forget.own = this.#ownInstruments(meter);
     this.#tally.begin(this.withHistograms);
   }
 
   /** The last counts are exported, when the SDK still runs; no gauge then tells of a Redis that was only left. */
   async onApplicationShutdown(): Promise<void> {
-    this.#forget?.stored();
-    if (this.#forget) await flush(this.#chosen?.provider);
+    this.#end('stored');
+    await flush(this.#chosen?.provider);
     this.abandon();
   }
 
   /** At once, without a last export: when the application could not boot. */
   abandon(): void {
-    this.#forget?.stored();
-    this.#forget?.own();
-    this.#forget = undefined;
+    this.#end('stored');
+    this.#end('own');
     this.#tally.end();
     if (this.#chosen) freeMeter(this.#chosen.meter);
     this.#chosen = undefined;
+  }
+
+  /** An SDK that throws here must not keep the modules behind this one from closing. */
+  #end(which: 'stored' | 'own'): void {
+    const forget = this.#forget[which];
+    delete this.#forget[which];
+    if (forget) guarded(forget, undefined, (error) => this.#warn(error));
   }
 
   #makeHistograms(meter: Meter): void {

@@ -327,6 +327,33 @@ describe('Metrics for OpenTelemetry', () => {
     );
   });
 
+  it('let the application close when the SDK throws over its callbacks, and say so once', async () => {
+    const { meterProvider } = sdk();
+    const broken = Object.create(meterProvider.getMeter('broken')) as Meter;
+    broken.removeBatchObservableCallback = () => {
+      throw new Error('a reader of the application');
+    };
+    const log: string[] = [];
+    const { app } = await measured('broken-end', { meter: broken }, {}, log);
+    await expect(app.close()).resolves.toBeUndefined();
+    expect(log.filter((line) => line.includes('Metrics for OpenTelemetry fail'))).toHaveLength(1);
+    // The meter is free, and nothing is counted any more by the one before.
+    await expect(measured('broken-end', { meter: broken })).resolves.toBeDefined();
+  });
+
+  it('leave no callback in a meter that throws while the application boots', async () => {
+    const { meterProvider } = sdk();
+    const broken = Object.create(meterProvider.getMeter('half')) as Meter;
+    const callbacks = new Set<unknown>();
+    broken.addBatchObservableCallback = (callback) => void callbacks.add(callback);
+    broken.removeBatchObservableCallback = (callback) => void callbacks.delete(callback);
+    broken.createObservableCounter = () => {
+      throw new Error('no more instruments');
+    };
+    await expect(measured('half', { meter: broken })).rejects.toThrow('no more instruments');
+    expect(callbacks.size).toBe(0);
+  });
+
   it('export the last counts when the application closes, and no Redis that is only left; then nothing more', async () => {
     const exporter = new InMemoryMetricExporter(AggregationTemporality.DELTA);
     const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 });
