@@ -1,6 +1,6 @@
 import { type CanActivate, type ExecutionContext, ForbiddenException, HttpException } from '@nestjs/common';
 import { types } from 'node:util';
-import { catchError, from, isObservable, lastValueFrom, type Observable, of } from 'rxjs';
+import { catchError, from, isObservable, of } from 'rxjs';
 import { SchemaError } from '../delay-queue.errors.js';
 import { DelayQueueLogger } from '../delay-queue.logger.js';
 import type { DelayedJob } from '../job/delayed-job.js';
@@ -15,6 +15,7 @@ import { checked } from './handler.parameters.js';
 import type { ArgumentSource, BoundParameter, Method, ParameterSchema, Work } from './handler.parameters.js';
 import { filterFailed, hides } from './filter-failure.js';
 import { type BeforeHandler, guardFailed, interceptorFailed } from './meant-for-requests.js';
+import { lastOf } from './last-of.js';
 import { decisionOf } from './outcomes.js';
 
 const COMPLETED: HandlerOutcome = Object.freeze({ kind: 'completed' });
@@ -337,11 +338,6 @@ function isOver(work: Work, hasEntered = false): boolean {
 
 function isAborted(job: DelayedJob): boolean {
   return job.isAborted;
-}
-
-/** Nest would reject for an Observable that ends without a value. */
-function lastOf(result: Observable<unknown>): Promise<unknown> {
-  return lastValueFrom(result, { defaultValue: undefined });
 }
 
 function refusesPayload(error: unknown): boolean {

@@ -65,6 +65,12 @@ export function storedCount(queue: string, state: ShardState): number {
   return Number(count);
 }
 
+/** How many shards field `needs` of `meta` names; undefined where it names none, or they are being changed. */
+export function countIn(needs: string | null | undefined): number | undefined {
+  const [, count] = /(?:^| )shards:=\/(\d+)(?: |$)/.exec(needs ?? '') ?? [];
+  return isCount(count) ? Number(count) : undefined;
+}
+
 /** Junk must not pass for a number of shards: code that reads all shards makes an object for each. */
 function isCount(text: string | undefined): boolean {
   return text !== undefined && /^[1-9]\d*$/.test(text) && Number(text) <= MOST_SHARDS;

@@ -24,5 +24,5 @@ export async function listedWaiting(inspector: DelayQueueInspector, queue: Queue
   for (const state of ['due', 'delayed', 'due'] as const) {
     for (const job of await listed(inspector, queue, state)) found.set(job.id, job);
   }
-  return [...found.values()];
+  return [...found.values()].sort((a, b) => a.dueAt.getTime() - b.dueAt.getTime());
 }

@@ -2,6 +2,7 @@ import { parseCounts } from '../redis/counts.protocol.js';
 import type { ShardStore } from '../redis/shard-store.js';
 import { queueNamesKey, scheduleKeys, ShardKeys } from '../redis/keys.js';
 import { NOTHING_ASKED } from '../redis/step.protocol.js';
+import { countIn } from '../shards/shard-state.js';
 import type { DelayQueueRunner } from '../worker/delay-queue.runner.js';
 import type { QueueWorker } from '../worker/queue-worker.js';
 import type { TestStore } from './test-store.js';
@@ -72,9 +73,8 @@ export class TestShards {
     if (workers.has(queue) || pulled.has(queue) || options.queues[queue]?.shards !== undefined)
       return shards.stores(queue);
     const { meta } = new ShardKeys(options.prefix, queue).named('meta');
-    const needs = await this.store.command('HGET', meta, 'needs');
-    const [, count] = /(?:^| )shards:=\/(\d{1,3})(?: |$)/.exec(String(needs)) ?? [];
-    return count === undefined ? shards.stores(queue) : shards.storesFor(queue, Number(count));
+    const count = countIn((await this.store.command('HGET', meta, 'needs')) as string | null);
+    return count === undefined ? shards.stores(queue) : shards.storesFor(queue, count);
   }
 
   /** Those in which something could run at once. */

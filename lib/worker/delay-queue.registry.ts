@@ -1,4 +1,4 @@
-import { isObservable, lastValueFrom } from 'rxjs';
+import { isObservable } from 'rxjs';
 import { madeByRoot } from '../instance/made-by-root.js';
 import { InvalidHandlerError, InvalidOptionError } from '../delay-queue.errors.js';
 import type { BatchJob } from '../handlers/batch-job.js';
@@ -6,6 +6,7 @@ import { assertBatchesFit } from '../handlers/batch-options.js';
 import type { BatchOptions } from '../handlers/batch-options.js';
 import type { HandlerOptions } from '../handlers/handler.js';
 import type { HandlerOutcome } from '../handlers/handler-outcome.js';
+import { lastOf } from '../handlers/last-of.js';
 import type { DiscoveredHandler } from '../handlers/handler.explorer.js';
 import { decisionOf } from '../handlers/outcomes.js';
 import type { DelayedJob } from '../job/delayed-job.js';
@@ -119,7 +120,7 @@ async function outcomeOf(handle: () => unknown): Promise<HandlerOutcome> {
   try {
     const result = await handle();
     // What nobody subscribes to does nothing, and the job would count as done.
-    const last = isObservable(result) ? await lastValueFrom(result, { defaultValue: undefined }) : result;
+    const last = isObservable(result) ? await lastOf(result) : result;
     return decisionOf(last) ?? COMPLETED;
   } catch (error) {
     return decisionOf(error) ?? { kind: 'failed', error };

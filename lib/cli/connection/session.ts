@@ -10,7 +10,7 @@ import { locationOf } from '../../redis/redis.client.js';
 import { RedisConnection } from '../../redis/redis.connection.js';
 import { typedError } from '../../redis/redis.errors.js';
 import { ShardMarks } from '../../shards/shard-marks.js';
-import { MOST_SHARDS } from '../../shards/shard-state.js';
+import { countIn } from '../../shards/shard-state.js';
 import { notFound } from '../exit-codes.js';
 import { inWordsOfTheCommand } from './in-words-of-the-command.js';
 
@@ -115,8 +115,8 @@ async function shardsOf(connection: RedisConnection, prefix: string, queues: rea
   for (let at = 0; at < queues.length; at += AT_ONCE) {
     const asked = queues.slice(at, at + AT_ONCE).map(async (queue) => {
       const [needs] = await new ShardMarks(connection, prefix, queue).meta(['needs']).catch(() => [null]);
-      const count = Number(/(?:^| )shards:=\/(\d+)(?: |$)/.exec(needs ?? '')?.[1] ?? 1);
-      if (count > 1 && count <= MOST_SHARDS) counts.set(queue, count);
+      const count = countIn(needs) ?? 1;
+      if (count > 1) counts.set(queue, count);
     });
     await Promise.all(asked);
   }

@@ -97,13 +97,14 @@ async function matching(
   try {
     for (const { keys } of context.stores(queue)) {
       const [dead, errors] = [keys.key('dead'), keys.key('errors')];
+      const past = await connection.send(() => commands.zcount(dead, '-inf', `(${before}`), dead);
       if (reason === undefined) {
-        count += await connection.send(() => commands.zcount(dead, '-inf', `(${before}`), dead);
+        count += past;
         continue;
       }
-      // As the call does, which looks on until it has enough.
-      for (let from = 0; count < MOST; from += MOST) {
-        const page = () => commands.zrange(dead, '-inf', `(${before}`, 'BYSCORE', 'LIMIT', from, MOST);
+      // As the call does, which looks on until it has enough. By place: by time each page would go through all pages before it.
+      for (let from = 0; from < past && count < MOST; from += MOST) {
+        const page = () => commands.zrange(dead, String(from), String(Math.min(from + MOST, past) - 1));
         const ids = await connection.send(page, dead);
         if (ids.length === 0) break;
         const texts = await connection.send(() => commands.hmget(errors, ...ids), errors);

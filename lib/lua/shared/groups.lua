@@ -221,8 +221,8 @@ local function keeps_place(id)
   return true
 end
 
--- From now on scripts and libraries that know no groups stay away. What waits here already is sorted in by the steps of workers, who
--- have to hear of that: the wake-up before this one was for what they know, and until they come each head is `now`.
+-- From now on scripts and libraries that know no groups stay away. What waits here already is sorted in by the steps of workers. They have
+-- to hear of that also where they were woken a moment ago, for something else; and while they sort no head would pass for a new one.
 -- @returns whether it is so from now on; until then the queue had no head of groups
 local function begin_groups(needs)
   if is_limited(needs) then return false end

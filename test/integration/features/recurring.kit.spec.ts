@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Module } from '@nestjs/common';
-import type { INestApplicationContext } from '@nestjs/common';
+import type { INestApplicationContext, Provider } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { of } from 'rxjs';
 import { DelayQueueModule, DelayQueueProducer } from '../../../lib/index.js';
@@ -12,6 +12,16 @@ import { inAWorld } from '../../helpers/in-a-world.js';
 
 const here = inAWorld();
 const DAY = 86_400_000;
+
+/** An application in memory with these providers. */
+async function started(providers: Provider[]): Promise<INestApplicationContext> {
+  @Module({ imports: [DelayQueueTestingModule.forTest()], providers })
+  class AppModule {}
+  const module = await Test.createTestingModule({ imports: [AppModule] })
+    .setLogger(false as never)
+    .compile();
+  return module.init();
+}
 
 it('a relay may be repeated: each occurrence is sent', async () => {
   const sent: unknown[] = [];
@@ -35,15 +45,7 @@ it('a relay may be repeated: each occurrence is sent', async () => {
     'relay',
     Object.getOwnPropertyDescriptor(Relays.prototype, 'relay')!,
   );
-  @Module({
-    imports: [DelayQueueTestingModule.forTest()],
-    providers: [Relays, { provide: 'C', useValue: { send, emit: send } }],
-  })
-  class AppModule {}
-  const module = await Test.createTestingModule({ imports: [AppModule] })
-    .setLogger(false as never)
-    .compile();
-  const app = await module.init();
+  const app = await started([Relays, { provide: 'C', useValue: { send, emit: send } }]);
   try {
     const harness = DelayQueueHarness.of(app);
     await harness.setNow(Date.UTC(2087, 0, 1));
@@ -59,17 +61,9 @@ it('a relay may be repeated: each occurrence is sent', async () => {
 
 it('clear() leaves the schedules that handlers declare, also where time stands still', async () => {
   const ran: number[] = [];
-  @Module({
-    imports: [DelayQueueTestingModule.forTest()],
-    providers: [
-      handlerClass('hourly', (_, job) => void ran.push(job.schedule!.at.getTime()), { repeat: { every: '1h' } }),
-    ],
-  })
-  class AppModule {}
-  const module = await Test.createTestingModule({ imports: [AppModule] })
-    .setLogger(false as never)
-    .compile();
-  const app = await module.init();
+  const app = await started([
+    handlerClass('hourly', (_, job) => void ran.push(job.schedule!.at.getTime()), { repeat: { every: '1h' } }),
+  ]);
   try {
     const harness = DelayQueueHarness.of(app);
     await harness.clear();

@@ -156,13 +156,17 @@ describe.each(['memory', 'redis'] as const)('the harness on %s', (where) => {
   it('shows a job that becomes due while it looks', async () => {
     const { harness, inspector, producer } = await start();
     await producer.enqueue('mail.send', null, { id: 'a', delay: '1h' });
+    await producer.enqueue('mail.send', null, { id: 'later', delay: '2h' });
     const list = inspector.list.bind(inspector);
     jest.spyOn(inspector, 'list').mockImplementationOnce(async (...args) => {
       const page = await list(...args);
       await harness.advance('1h');
       return page;
     });
-    expect(await harness.enqueued('mail.send')).toMatchObject([{ id: 'a', state: 'due' }]);
+    expect(await harness.enqueued('mail.send')).toMatchObject([
+      { id: 'a', state: 'due' },
+      { id: 'later', state: 'delayed' },
+    ]);
   });
 
   it('finds a job that a worker holds and whose handler has not begun', async () => {
