@@ -19,8 +19,8 @@ import type { StepRequest } from './step-request.js';
 import type { ShardWorkerDeps } from './worker-deps.js';
 
 export interface ClaimedJobsHooks {
-  /** A slot is free, or an ending waits to be sent. @param lookAgain no step would ask for that slot by itself */
-  changed(lookAgain: boolean): void;
+  /** A slot is free, or an ending waits to be sent. @param freesSlot no step would ask for that slot by itself */
+  changed(freesSlot: boolean): void;
   /** A job has got a lease of its own, which may be the next one to renew. */
   leaseMoved(): void;
 }

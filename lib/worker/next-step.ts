@@ -54,6 +54,14 @@ export class NextStep {
     this.#poll.force();
   }
 
+  /**
+   * A slot is free, and nothing is to be settled that would make a step ask for it. While claiming pauses in this process a step could
+   * only say again that this worker takes nothing, one for each slot; the end of the pause makes it look.
+   */
+  slotIsFree(): void {
+    if (this.deps.gate.isOpen) this.#poll.force();
+  }
+
   /** The next step tells Redis which jobs share the process. */
   speak(): void {
     this.#speak = true;

@@ -69,7 +69,7 @@ export class ShardWorker implements IsolationMember, SlotUser {
     this.#faults = new StepFaults(handler.queue, logger);
     this.occupancy = new Occupancy(this, deps.pool, deps.gate);
     this.jobs = new ClaimedJobs(deps, this.occupancy, {
-      changed: (lookAgain) => this.#changed(lookAgain),
+      changed: (freesSlot) => this.#changed(freesSlot),
       leaseMoved: () => this.#arm(performance.now()),
     });
     this.#rest = new Rest(deps.rest, store.keys.changed, () => this.wake(), (sentAt) => this.#foundUnchanged(sentAt)); // prettier-ignore
@@ -199,8 +199,8 @@ export class ShardWorker implements IsolationMember, SlotUser {
     this.#pump();
   }
 
-  #changed(lookAgain: boolean): void {
-    if (lookAgain) this.next.look();
+  #changed(freesSlot: boolean): void {
+    if (freesSlot) this.next.slotIsFree();
     this.onEnded?.();
     this.#wait.look();
     this.#pumpSoon.schedule();

@@ -70,7 +70,7 @@ export interface VersionHistory {
   endedWell: number;
   /** Writes of the server when it ended by what was planned or asked for: discarded, expired, dead. */
   overAt: number | undefined;
-  /** It was over, and the same call made it again: what is known of its life before that. */
+  /** It was over, and the same call made it again, or an operator requeued it: what is known of its life before that. */
   former: FormerLife | undefined;
   /** A later call under its id may have taken its place. */
   isSuperseded: boolean;
@@ -91,7 +91,7 @@ interface TakenOver {
 interface FormerLife {
   /** Writes of the server when it ended. */
   readonly overAt: number;
-  /** Writes of the server when the call was answered that made it again. */
+  /** Writes of the server when the call was answered, or the requeueing made, that brought it back. */
   readonly madeAgainAt: number;
 }
 

@@ -220,7 +220,7 @@ export class Oracle implements ServerWitness {
         else if (script.name === 'reserve') this.#reservations.add(keys[SHARD_KEYS.due]! + args[1]!);
         return;
       case keys[SHARD_KEYS.due]:
-        for (let i = 2; i < args.length; i += 2) this.job(args[i]!).dueSetAt = this.simulation.engine.now;
+        for (let i = 2; i < args.length; i += 2) this.#isDue(script, args[i]!);
         return;
       case keys[SHARD_KEYS.quarantine]:
         if (script.step && args[1] !== 'XX') this.#takenBack(script, args[2]!);
@@ -228,6 +228,15 @@ export class Oracle implements ServerWitness {
       case keys[SHARD_KEYS.dead]:
         return this.#died(script, args[2]!);
     }
+  }
+
+  #isDue({ name }: RunningScript, id: string): void {
+    const job = this.job(id);
+    job.dueSetAt = this.simulation.engine.now;
+    if (name !== 'requeueDead') return;
+    const madeAgainAt = this.simulation.server.disk.length + 1;
+    for (const version of job.versions.values())
+      if (version.overAt !== undefined) version.former = { overAt: version.overAt, madeAgainAt };
   }
 
   rolledBack(length: number, lost: number, why: Rollback, concerns: Concerns): void {

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import type { StepReply } from '../../lib/redis/step.protocol.js';
 import type { ClaimedJobs } from '../../lib/worker/claimed-jobs.js';
 import { IsolationGate } from '../../lib/worker/isolation/isolation-gate.js';
@@ -33,7 +33,7 @@ function shard(markAccompanied = () => {}) {
     quarantined: 0,
     zombies: 0,
     caughtUpAt: Infinity,
-    resume: () => {},
+    resume: jest.fn(),
     reconsider: () => {},
     markAccompanied,
     wake: () => {},
@@ -74,7 +74,7 @@ function shard(markAccompanied = () => {}) {
     };
     return { request, isAnswered };
   };
-  return { pool, next, occupancy, leaves, renewAt: (now: number) => (heartbeatAt = now) };
+  return { pool, worker, next, occupancy, leaves, renewAt: (now: number) => (heartbeatAt = now) };
 }
 
 it('a worker that is woken while its claim is on its way asks for no slot twice', () => {
@@ -84,6 +84,22 @@ it('a worker that is woken while its claim is on its way asks for no slot twice'
   next.look();
   expect(next.plan(1, false)?.limit ?? 0).toBe(0);
   isAnswered(2);
+});
+
+it('a slot that gets free while claiming pauses in this process leads to no step; the end of the pause does', () => {
+  const { next, worker, occupancy, leaves } = shard();
+  leaves(0).isAnswered(1, 1);
+  gate.clear(worker);
+  expect(gate.isOpen).toBe(false);
+  next.slotIsFree();
+  expect(next.plan(2, false)).toBeUndefined();
+  worker.resume.mockImplementation(() => next.look());
+  gate.fastForward(1e9);
+  expect(worker.resume).toHaveBeenCalledTimes(1);
+  expect(next.plan(3, false)).toMatchObject({ limit: CONCURRENCY - 1 });
+  occupancy.ended(false);
+  next.slotIsFree();
+  expect(next.isWanted(3)).toBe(true);
 });
 
 describe('a step that says that its worker is full', () => {

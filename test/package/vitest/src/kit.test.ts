@@ -59,7 +59,7 @@ describe.each(['real', 'fake'])('the kit under %s timers', (timers) => {
     await expect(jobs).toHaveEnqueued('reminder', { payload: { to: expect.stringMatching(/^you$/) }, delay: '3h' });
     await expect(jobs).not.toHaveEnqueued('reminder', { delay: '2h' });
     // @ts-expect-error -- there is no such option
-    await expect(jobs).toHaveEnqueued('reminder', { dealy: '3h' });
+    await expect(expect(jobs).toHaveEnqueued('reminder', { dealy: '3h' })).rejects.toThrow('unknown option "dealy"');
     // @ts-expect-error -- nor such a reason
     await expect(jobs).not.toHaveDeadLettered('reminder', { reason: 'tired' });
     const promise: Promise<void> = expect(jobs).not.toHaveCompleted('reminder');
