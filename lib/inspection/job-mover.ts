@@ -144,7 +144,7 @@ export class JobMover {
     // A node of a Cluster that was replaced refers the driver to the new one, which may let go of what it did not give.
     const isCluster = 'nodes' in this.shards.connection.commands;
     const before = async () => {
-      while (hasChanged()) {
+      while (hasChanged() || (isCluster && (await this.#wentElsewhere(shard, moved, items)))) {
         // Elsewhere a job that the queue holds no longer was let go of behind what the target was given, and may have run.
         const kept: Map<string, unknown> = isCluster ? items : await this.#envelopes(shard, claim, held.length);
         await writeAgain(moved.filter((id) => kept.has(id)));
@@ -165,6 +165,8 @@ export class JobMover {
     if (all.length > 0) {
       let answer = '';
       try {
+        // To wait for a replica may take longer than a call may.
+        if (isCluster) await before();
         const args = [claim, moved.length, ...all];
         answer = await this.shards.ofShard(this.from, shard).run('unreserve', all[0]!, args, { ...MOVE, before });
       } finally {
@@ -179,6 +181,13 @@ export class JobMover {
       }
     }
     if (failure !== undefined) throw failure;
+  }
+
+  /** A slot of the target went to another node after its jobs were asked for: what was written there may have no replica. */
+  async #wentElsewhere(from: number, ids: readonly string[], items: ReadonlyMap<string, Item>): Promise<boolean> {
+    const demand = this.#demands(from);
+    const asked = ids.map((id) => items.get(id)!).filter((item) => !item.demand);
+    return (await Promise.all(asked.map(demand))).some((one) => one !== undefined);
   }
 
   /** The calls to the shard of the target in which the job is, or is to be. */

@@ -1,3 +1,4 @@
+import type { Cluster, Redis } from 'ioredis';
 import { UnavailableError, UnsafeServerError } from '../delay-queue.errors.js';
 import type { ResolvedModuleOptions } from '../delay-queue.options.js';
 import { waitTimeout } from '../job/durability.js';
@@ -6,14 +7,14 @@ import { nodeOf } from '../redis/redis.client.js';
 import type { RedisConnection } from '../redis/redis.connection.js';
 import { slotOf } from '../redis/keys.js';
 import type { ShardKeys } from '../redis/keys.js';
-import { isTransient, NotSentError } from '../redis/redis.errors.js';
+import { isElsewhere, isTransient, NotSentError } from '../redis/redis.errors.js';
 import type { DurabilityRequirement } from '../redis/replication-barrier.js';
 import type { DurableBatchers } from './durable-batchers.js';
 
 /**
  * What goes from one node of a Cluster to another is on a replica there before the first node lets go of it: nodes die apart from each
  * other, and the first would have let go of what the second has lost. It costs an INFO and a WAIT for each call that carries something.
- * Within one node nothing is waited for: its replica hears of both writes in their order.
+ * Within one node nothing is waited for, but both shards are asked for before and after: its replica hears of both writes in their order.
  */
 export class Handover {
   constructor(
@@ -29,14 +30,13 @@ export class Handover {
    * @param from of the shard that has it
    * @param to of the shard that is given it
    * @returns undefined: nothing, because both are on one node, or because the other node has no replica
-   * @throws NotSentError while nobody knows which node has `to`; errors of the connection
+   * @throws NotSentError while nobody knows which node has one of them; errors of the connection
    */
   async demand(from: ShardKeys, to: ShardKeys): Promise<DurabilityRequirement | undefined> {
     const { commands } = this.connection;
     if (!('nodes' in commands)) return undefined;
-    const node = nodeOf(commands, to.due);
-    if (!node) throw new NotSentError();
-    if (node === nodeOf(commands, from.due)) return undefined;
+    const [source, node] = await Promise.all([this.#ownerOf(commands, from), this.#ownerOf(commands, to)]);
+    if (node === source) return undefined;
     const { durability, commandTimeoutMs } = this.module;
     if (durability !== 'async' && (await this.#isPossible(durability)))
       return { replicas: durability.replicas, timeoutMs: waitTimeout(durability, commandTimeoutMs, 'durability') };
@@ -46,14 +46,18 @@ export class Handover {
   }
 
   /**
-   * Gives something to another shard, and waits for it.
+   * Gives something to another shard, and waits for it; once more where that shard went to another node meanwhile.
    *
    * @param give does it over this connection
    * @throws UnavailableError when it was not enough in time; errors of the connection, also when that has changed meanwhile
    */
   async carry(from: ShardKeys, to: ShardKeys, give: (over: RedisConnection) => Promise<unknown>): Promise<void> {
     const demand = await this.demand(from, to);
-    if (!demand) return void (await give(this.connection));
+    if (!demand) {
+      await give(this.connection);
+      if (!(await this.demand(from, to))) return;
+      return this.carry(from, to, give);
+    }
     const reached = await this.durable.write(to, demand, give);
     const shortfall = this.shortfall(demand, reached);
     if (shortfall !== undefined)
@@ -68,6 +72,26 @@ export class Handover {
     return `at the node that takes over ${missing} within ${timeoutMs} ms.`;
   }
 
+  /**
+   * The nodes know it, while the map of the driver may be wrong for a second after a slot has moved: a replica that has not heard of that
+   * may have told it, and one answer of a node that the slot has left changes the map for all slots beside it. Costs a command.
+   */
+  async #ownerOf(commands: Cluster, { due, meta }: ShardKeys): Promise<Redis> {
+    const mapped = nodeOf(commands, due);
+    const asked = mapped && this.connection.send(() => isMasterOf(mapped, meta), due);
+    if (mapped && (await asked)) return mapped;
+    commands.refreshSlotsCache();
+    const others = commands.nodes('all').filter((node) => node !== mapped);
+    // The first that has it: others may be silent.
+    const asks = others.map(async (node) => {
+      if (!(await this.connection.send(() => isMasterOf(node, meta)))) throw new NotSentError();
+      return node;
+    });
+    const owner = await Promise.any(asks).catch(() => undefined);
+    if (!owner) throw new NotSentError();
+    return owner;
+  }
+
   /** With `'fsync'` and no append-only file no job can be enqueued; those that are there must be able to leave all the same. */
   async #isPossible(durability: ResolvedDurability): Promise<boolean> {
     try {
@@ -80,7 +104,7 @@ export class Handover {
   }
 
   /** One that is just copying all of its master counts, too: it is there soon, and then it has this as well. */
-  async #replicasOf(node: NonNullable<ReturnType<typeof nodeOf>>, key: string): Promise<number> {
+  async #replicasOf(node: Redis, key: string): Promise<number> {
     try {
       const text = await this.connection.send(() => node.info('replication'), key);
       return Number(/^connected_slaves:(\d+)/m.exec(text)?.[1] ?? 0);
@@ -90,4 +114,17 @@ export class Handover {
       return 0;
     }
   }
+}
+
+/** Whether this node writes the key, as far as it may say. @throws errors that pass */
+async function isMasterOf(node: Redis, meta: string): Promise<boolean> {
+  try {
+    // Changes nothing. What only reads a replica would answer as well.
+    await node.hdel(meta, 'nothing');
+  } catch (error) {
+    if (isElsewhere(error)) return false;
+    if (isTransient(error)) throw error;
+    // No permission, a damaged key.
+  }
+  return true;
 }

@@ -54,6 +54,11 @@ export function isReadOnlyReply(error: unknown): boolean {
   return messageOf(error).startsWith('READONLY');
 }
 
+/** Another node of the Cluster has the slot of this key, or is about to have it. */
+export function isElsewhere(error: unknown): boolean {
+  return /^(MOVED|ASK)\b/.test(messageOf(error));
+}
+
 /** The server answers, and refuses everything for now: LOADING, BUSY, NOREPLICAS, ... */
 export function isRefusal(error: unknown): boolean {
   return REFUSAL.test(messageOf(error));

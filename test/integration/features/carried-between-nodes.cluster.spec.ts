@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import type { Cluster } from 'ioredis';
 import { UnavailableError } from '../../../lib/index.js';
 import type { DelayQueueRootOptions } from '../../../lib/index.js';
 import { EnqueueBatcher } from '../../../lib/producer/enqueue-batcher.js';
@@ -115,7 +116,13 @@ it('another number of shards stays undone while no replica of the other node fol
 });
 
 /** All these keys go to the other node before the first call of this script, and no replica follows it. */
-function goingElsewhere(connection: RedisConnection, script: string, keys: readonly string[], node: ClusterNode) {
+function goingElsewhere(
+  connection: RedisConnection,
+  script: string,
+  keys: readonly string[],
+  node: ClusterNode,
+  answered = async () => {},
+) {
   const run = connection.run.bind(connection);
   let gone: Promise<unknown> | undefined;
   return jest.spyOn(connection, 'run').mockImplementation(async (name, ...args) => {
@@ -126,7 +133,9 @@ function goingElsewhere(connection: RedisConnection, script: string, keys: reado
       });
       await gone;
     }
-    return run(name, ...args);
+    const answer = await run(name, ...args);
+    if (name === script) await answered();
+    return answer;
   });
 }
 
@@ -150,6 +159,28 @@ it('a move to a queue whose slot goes to another node meanwhile waits for a repl
     await expect(moved).rejects.toMatchObject({ code: 'ERR_DQ_UNAVAILABLE', maybeAccepted: true });
     await expect(moved).rejects.toThrow(/0 of 1 replicas had it within 2000 ms\. It may be in both queues\. Look when/);
   } finally {
+    calls.mockRestore();
+  }
+  expect(await inspector.counts(from)).toMatchObject({ running: IDS.length });
+  expect(await inspector.counts(to)).toMatchObject({ delayed: IDS.length });
+});
+
+it('a replica of the other node is waited for also where the driver is told by a node that has not heard of it yet that the slot is where it was', async () => {
+  const { producer, inspector } = await start({ commandTimeout: 6_000 });
+  const { from, to, source, target } = await together();
+  await producer.enqueueMany(from, items(Date.now() + HOUR));
+  const connection = (inspector as any).shards.connection as RedisConnection;
+  const driver = connection.commands as Cluster;
+  const key = `${prefix}:{${to}}:due`;
+  const refreshes = jest.spyOn(driver, 'refreshSlotsCache').mockImplementation(() => undefined);
+  const calls = goingElsewhere(connection, 'enqueue', [key], target, async () => {
+    for (const one of [`${prefix}:{${from}}:due`, key])
+      driver.slots[await cluster.slotOf(one)] = [`127.0.0.1:${source.port}`];
+  });
+  try {
+    await expect(inspector.move(from, IDS, to)).rejects.toThrow(/0 of 1 replicas had it within 6000 ms/);
+  } finally {
+    refreshes.mockRestore();
     calls.mockRestore();
   }
   expect(await inspector.counts(from)).toMatchObject({ running: IDS.length });
