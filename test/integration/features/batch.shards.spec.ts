@@ -23,9 +23,14 @@ async function drained({ shards, concurrency, size, wait = '0ms' }: Setting) {
   let most = 0;
   const sizes: number[] = [];
   let running = 0;
+  let fill!: () => void;
+  const isFull = new Promise<void>((resolve) => (fill = resolve));
   const handle = async (payloads: readonly unknown[]) => {
     most = Math.max(most, ++running);
     sizes.push(payloads.length);
+    // On a loaded machine the first batches would end before the last of as many had come.
+    if (most >= concurrency) fill();
+    await isFull;
     await sleep(2);
     running--;
   };
