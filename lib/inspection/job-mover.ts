@@ -165,8 +165,8 @@ export class JobMover {
     if (all.length > 0) {
       let answer = '';
       try {
-        // To wait for a replica may take longer than a call may.
-        if (isCluster) await before();
+        // To wait for a replica may take longer than a call may. What else fails the call tries again.
+        if (isCluster) await before().catch(throwIfInDoubt);
         const args = [claim, moved.length, ...all];
         answer = await this.shards.ofShard(this.from, shard).run('unreserve', all[0]!, args, { ...MOVE, before });
       } finally {
@@ -333,6 +333,11 @@ export class JobMover {
     }
     return envelopes;
   }
+}
+
+/** The target was given the jobs, and no replica has them. */
+function throwIfInDoubt(error: unknown): void {
+  if (error instanceof UnavailableError && error.maybeAccepted) throw error;
 }
 
 /** Undefined for what no library can read: the worker says what is wrong with it. */
