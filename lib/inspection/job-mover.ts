@@ -7,9 +7,9 @@ import type { EnqueueBatcher } from '../producer/enqueue-batcher.js';
 import { Handover } from '../producer/handover.js';
 import { movedSpec } from '../producer/job-spec.js';
 import type { InstanceContext } from '../instance/instance-context.js';
-import { linkOf, nodeOf } from '../redis/redis.client.js';
+import { nodeOf } from '../redis/redis.client.js';
 import type { DurabilityRequirement } from '../redis/replication-barrier.js';
-import { typedError } from '../redis/redis.errors.js';
+import { NotSentError, typedError } from '../redis/redis.errors.js';
 import { shardsInGroup, shardsOf } from '../instance/job-shards.js';
 import type { ShardPage } from './shard-pages.js';
 
@@ -132,11 +132,11 @@ export class JobMover {
     const stay: string[] = [];
     let failure: unknown;
     const items = new Map<string, Item>();
-    let links = this.#links(shard);
-    const hasChanged = () => this.#links(shard).some((link, n) => link !== links[n]);
+    let links = await this.#links(shard);
+    const hasChanged = () => this.#haveChanged(shard, links);
     // What a replica has is not written again: by then it may have run.
     const writeAgain = async (ids: readonly string[]) => {
-      const [now, demand] = [this.#links(shard), this.#demands(shard)];
+      const [now, demand] = [await this.#links(shard), this.#demands(shard)];
       const again = ids.map((id) => items.get(id)!).filter((item) => !item.demand);
       await Promise.all(again.map(async (item) => items.set(item.id, await this.#writeAgain(item, demand))));
       links = now;
@@ -144,7 +144,7 @@ export class JobMover {
     // A node of a Cluster that was replaced refers the driver to the new one, which may let go of what it did not give.
     const isCluster = 'nodes' in this.shards.connection.commands;
     const before = async () => {
-      while (hasChanged() || (isCluster && (await this.#wentElsewhere(shard, moved, items)))) {
+      while (await hasChanged()) {
         // Elsewhere a job that the queue holds no longer was let go of behind what the target was given, and may have run.
         const kept: Map<string, unknown> = isCluster ? items : await this.#envelopes(shard, claim, held.length);
         await writeAgain(moved.filter((id) => kept.has(id)));
@@ -170,7 +170,7 @@ export class JobMover {
         const args = [claim, moved.length, ...all];
         answer = await this.shards.ofShard(this.from, shard).run('unreserve', all[0]!, args, { ...MOVE, before });
       } finally {
-        if (isCluster && hasChanged()) await writeAgain(moved);
+        if (isCluster && (await hasChanged().catch(() => true))) await writeAgain(moved);
       }
       const words = answer.split(' ');
       for (const [index, word] of words.entries()) {
@@ -181,13 +181,6 @@ export class JobMover {
       }
     }
     if (failure !== undefined) throw failure;
-  }
-
-  /** A slot of the target went to another node after its jobs were asked for: what was written there may have no replica. */
-  async #wentElsewhere(from: number, ids: readonly string[], items: ReadonlyMap<string, Item>): Promise<boolean> {
-    const demand = this.#demands(from);
-    const asked = ids.map((id) => items.get(id)!).filter((item) => !item.demand);
-    return (await Promise.all(asked.map(demand))).some((one) => one !== undefined);
   }
 
   /** The calls to the shard of the target in which the job is, or is to be. */
@@ -309,10 +302,17 @@ export class JobMover {
     );
   }
 
-  /** Where that shard of the queue and those of the target are written at this moment. */
-  #links(from: number): unknown[] {
+  /** Where that shard of the queue and those of the target are written at this moment; undefined of one of which nobody knows. */
+  #links(from: number): Promise<unknown[]> {
     const stores = [this.shards.stores(this.from)[from]!, ...this.shards.stores(this.to)];
-    return stores.map(({ keys }) => linkOf(this.shards.connection.commands, keys.due));
+    return Promise.all(stores.map(({ keys }) => this.#handover.linkTo(keys).catch(() => undefined)));
+  }
+
+  /** @throws NotSentError where nobody knows */
+  async #haveChanged(from: number, links: readonly unknown[]): Promise<boolean> {
+    const now = await this.#links(from);
+    if (now.includes(undefined)) throw new NotSentError();
+    return now.some((link, n) => link !== links[n]);
   }
 
   /** The envelopes of the jobs that the claim still holds, by id. */

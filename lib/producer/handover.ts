@@ -64,6 +64,17 @@ export class Handover {
       throw new UnavailableError(`Redis could not be relied on: ${shortfall}`, { cause: this.durable.problem });
   }
 
+  /**
+   * By what a shard is written at this moment.
+   *
+   * @throws NotSentError while nobody knows which node has it; errors of the connection
+   */
+  async linkTo(shard: ShardKeys): Promise<unknown> {
+    const { commands } = this.connection;
+    const node = 'nodes' in commands ? await this.#ownerOf(commands, shard) : commands;
+    return (node as { stream?: object }).stream ?? node;
+  }
+
   /** @returns undefined when it was enough, else in words what was missing */
   shortfall({ replicas, timeoutMs }: DurabilityRequirement, reached = 0): string | undefined {
     if (reached >= Math.max(1, replicas)) return undefined;
