@@ -32,6 +32,8 @@ interface BeforeScript {
   changesDue: boolean;
   /** It notes that it has told whoever waits, also where nobody does. */
   notes: boolean;
+  /** It makes others forget that: where groups begin, what has told of another head says nothing of theirs. */
+  forgets: boolean;
 }
 
 interface Sleeper {
@@ -58,7 +60,15 @@ export class WakeRules implements ScriptRules {
   begins({ keys }: RunningScript): void {
     const isLimited = this.oracle.limits.isLimited(keys[SHARD_KEYS.due]!);
     const head = this.#head(keys, isLimited);
-    this.#before = { isLimited, head, fresh: this.#fresh(keys), names: [], changesDue: false, notes: false };
+    this.#before = {
+      isLimited,
+      head,
+      fresh: this.#fresh(keys),
+      names: [],
+      changesDue: false,
+      notes: false,
+      forgets: false,
+    };
   }
 
   runs({ keys }: RunningScript, name: string, args: readonly string[]): void {
@@ -68,6 +78,7 @@ export class WakeRules implements ScriptRules {
     if (name === 'PUBLISH' && args[1] === due) before.names.push(args[0]!);
     else if (name === 'ZADD' && args[0] === due) before.changesDue = true;
     else if (name === 'HSET' && args[0] === keys[SHARD_KEYS.meta] && args.includes('wokenAt')) before.notes = true;
+    else if (name === 'HDEL' && args[0] === keys[SHARD_KEYS.meta] && args.includes('wokenAt')) before.forgets = true;
   }
 
   ends(script: RunningScript, reply: Reply): void {
@@ -80,6 +91,7 @@ export class WakeRules implements ScriptRules {
     // has told is known all the same, for those that come after it go by that.
     if (before.isLimited === this.oracle.limits.isLimited(key)) this.#judge(script, before, reply, now);
     if (before.names.length > 0 || before.notes) this.#toldAt.set(key, now);
+    if (before.forgets) this.#notedAt.delete(key);
     if (before.notes) this.#notedAt.set(key, now);
   }
 
