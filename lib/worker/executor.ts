@@ -133,8 +133,9 @@ export class Executor {
     run.asks = true;
     void this.hooks.occurrences.begin(beginning).then((instead) => {
       run.asks = undefined;
-      // A run that was ended from outside meanwhile does not begin.
-      if (instead || run.job.isAborted) this.#finish(run, instead ?? UNBEGUN);
+      // A run that was ended from outside meanwhile does not begin, nor one whose lease is over: another process may have run it by now.
+      const isOver = run.job.isAborted || performance.now() >= run.claim.renewedAt + run.claim.leaseMs;
+      if (instead || isOver) this.#finish(run, instead ?? UNBEGUN);
       else this.#dispatch(run, joining);
     });
   }
