@@ -265,6 +265,7 @@ export class Worker {
       model.events.push('claimed by the worker that still runs it');
       if (!present.lost) this.#close(present.claim);
       present.lost = true;
+      present.lostByHeartbeat = false;
       this.runs.delete(present);
     }
     const ending = this.#whyNot(job);
@@ -313,7 +314,8 @@ export class Worker {
     const { id, claim, lost } = run;
     const counted = !lost && this.#settle(id, claim, endingOf(run, how));
     if (swept()) this.model.takeBack();
-    if (!lost) this.#answered();
+    // Nobody renews what was pulled: who was told of a loss asks Redis all the same whether its end counts.
+    if (!lost || run.lostByHeartbeat) this.#answered();
     return counted;
   }
 
