@@ -17,6 +17,8 @@ const WELL_FOR_MS = 2_000;
 interface Witness {
   /** Its process could know of the jump. */
   knows: boolean;
+  /** A time of grace lasted by the clock before that jump: a pause may have begun it. */
+  readonly isInGrace: boolean;
   /** Simulated ms. */
   readonly at: number;
   /** Length of the log. */
@@ -27,6 +29,8 @@ interface Witness {
 export class LeaseRules implements ScriptRules {
   /** By shards and jumps of their clocks. */
   readonly #witnesses = new Map<string, Map<ClockJump, Witness>>();
+  /** Until when the time of grace lasted as the present step began, by its shard's clock; only known after a jump. */
+  #graceUntil = 0;
 
   constructor(
     private readonly simulation: Simulation,
@@ -48,18 +52,28 @@ export class LeaseRules implements ScriptRules {
     if (hiddenMs === 0) this.#judgeLoss(claim, id);
   }
 
+  begins(script: RunningScript): void {
+    const { due, meta } = SHARD_KEYS;
+    if (!script.step || !this.#hasNewJump(script.keys[due]!)) return;
+    this.#graceUntil = Number(this.oracle.peek('HGET', script.keys[meta]!, 'graceUntil'));
+  }
+
+  #hasNewJump(shard: string): boolean {
+    return (this.#witnesses.get(shard)?.size ?? 0) < this.simulation.clocks.jumpsOf(shard).length;
+  }
+
   /** A step was done, which sees by how much the clock went on since the one before. */
   ends(script: RunningScript): void {
     if (!script.step) return;
     const shard = script.keys[SHARD_KEYS.due]!;
-    const jumps = this.simulation.clocks.jumpsOf(shard);
+    if (!this.#hasNewJump(shard)) return;
     const witnesses = this.#witnesses.get(shard) ?? new Map<ClockJump, Witness>();
-    if (witnesses.size === jumps.length) return;
+    const news = this.simulation.clocks.jumpsOf(shard).filter((jump) => !witnesses.has(jump));
+    const before = this.simulation.clockMs(shard) - news.reduce((sum, { ms }) => sum + ms, 0);
+    const isInGrace = this.#graceUntil > before;
     const at = this.simulation.engine.now;
     const notedAt = this.simulation.server.disk.length;
-    for (const jump of jumps) {
-      if (!witnesses.has(jump)) witnesses.set(jump, { knows: knows(script, jump), at, notedAt });
-    }
+    for (const jump of news) witnesses.set(jump, { knows: knows(script, jump), isInGrace, at, notedAt });
     this.#witnesses.set(shard, witnesses);
   }
 
@@ -86,13 +100,18 @@ export class LeaseRules implements ScriptRules {
     return claim.isLost || (isShorter && claim.jobs.get(id)!.outcomeAt !== undefined);
   }
 
-  /** Jumps since its renewal, during which the time of grace may have lasted that another one had begun: the last one, or any larger one. */
+  /**
+   * Jumps since its renewal, during which the time of grace may have lasted that another one or a pause had begun: the last one, or any
+   * larger one.
+   */
   #secondJumpsOf({ shard, renewedAt }: ClaimHistory): readonly ClockJump[] {
     const { leaseMs } = this.simulation.configuration;
     const all = this.simulation.clocks.jumpsOf(shard);
     const since = all.filter(({ at }) => at > renewedAt);
     const isDuringGrace = ({ at }: ClockJump) => all.some((other) => other.at < at && other.at > at - 2 * leaseMs);
-    const larger = since.filter((jump) => Math.abs(jump.ms) > leaseMs / 2 && isDuringGrace(jump));
+    const witnesses = this.#witnesses.get(shard);
+    const fellIntoGrace = (jump: ClockJump) => isDuringGrace(jump) || witnesses?.get(jump)?.isInGrace === true;
+    const larger = since.filter((jump) => Math.abs(jump.ms) > leaseMs / 2 && fellIntoGrace(jump));
     return since.length > 1 ? [...larger, since.at(-1)!] : larger;
   }
 
