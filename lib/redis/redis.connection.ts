@@ -13,7 +13,15 @@ import { MemoryClient } from './memory.client.js';
 import { DEFAULTS } from '../defaults.js';
 import { addressOf, createClient, createSecondClient, databaseOf, disconnect } from './redis.client.js';
 import type { RedisClient } from './redis.client.js';
-import { AfterCloseError, isReadOnlyReply, isRefusal, NoAnswerError, NotSentError, replyCode } from './redis.errors.js';
+import {
+  AfterCloseError,
+  isReadOnlyReply,
+  isRefusal,
+  isTransient,
+  NoAnswerError,
+  NotSentError,
+  replyCode,
+} from './redis.errors.js';
 import { ScriptLoader } from './script-loader.js';
 import { Sockets } from './sockets.js';
 import { WakeUpListener } from './wake-up-listener.js';
@@ -242,9 +250,8 @@ export class RedisConnection implements WatchedConnection, WakeUpConnection {
           if (isReadOnlyReply(error)) {
             this.#watch.callRefused('is read-only');
             this.#sockets.replaceNodeOf(this.commands, key);
-          } else if (isRefusal(error)) {
-            this.#watch.callRefused(`answers ${replyCode(error)}`);
-          }
+          } else if (isRefusal(error)) this.#watch.callRefused(`answers ${replyCode(error)}`);
+          else if (isTransient(error)) this.#sockets.replaceUnready(this.commands, this.#timeoutMs);
           reject(error);
         },
       );

@@ -6,6 +6,7 @@ import type { RedisClient } from './redis.client.js';
 const REPLACED_AGAIN_MS = 500;
 
 interface WithStream {
+  readonly status?: string;
   readonly stream?: { readonly bytesRead?: number; destroy(): void };
 }
 
@@ -68,6 +69,19 @@ export class Sockets {
       const last = this.#received.get(node);
       if (last?.bytes !== bytes) this.#received.set(node, { bytes, since: now });
       else if (last.since <= sentAt && this.#mayReplace(node)) destroySocket(node);
+    }
+  }
+
+  /**
+   * Connections to nodes of a Cluster that were accepted longer ago than `ms` and have not come to work. Such a node may keep silent while others
+   * answer, and refer to it: then no call waits for it long enough to find that out, and the driver waits for ever.
+   */
+  replaceUnready(client: RedisClient, ms: number): void {
+    if (this.#isOver || !('nodes' in client)) return;
+    const before = performance.now() - ms;
+    for (const node of client.nodes()) {
+      const isUnready = (node as WithStream).status === 'connect' && (this.#madeAt.get(node) ?? before) < before;
+      if (isUnready && this.#mayReplace(node)) destroySocket(node);
     }
   }
 

@@ -4,6 +4,7 @@ import type { Server, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, jest } from '@jest/globals';
 import { resolveModuleOptions } from '../../lib/delay-queue.options.js';
+import { slotOf } from '../../lib/redis/keys.js';
 import { NoAnswerError } from '../../lib/redis/redis.errors.js';
 import { createClient } from '../../lib/redis/redis.client.js';
 import { RedisConnection } from '../../lib/redis/redis.connection.js';
@@ -18,6 +19,10 @@ const FAILOVER_MS = 400;
 class DyingNode {
   /** How often either master was asked to count. */
   counted = 0;
+  /** The first master accepts connections and never answers on them. */
+  mutes = false;
+  /** The second one refers to the first one who asks it to count; that one counts. */
+  refers = false;
   readonly #sockets = new Set<Socket>();
   readonly #nodes: readonly Server[] = [0, 1].map((n) => createServer((socket) => this.#join(socket, n === 0)));
 
@@ -30,9 +35,10 @@ class DyingNode {
   }
 
   /** Of a client that was told of the other master. */
-  async connect(): Promise<RedisConnection> {
+  async connect(commandTimeout = 5_000): Promise<RedisConnection> {
     const cluster = [{ host: '127.0.0.1', port: this.#ports[1]! }];
-    const connection = new RedisConnection(resolveModuleOptions({ connection: { cluster } }, 'default'));
+    const options = resolveModuleOptions({ connection: { cluster }, commandTimeout }, 'default');
+    const connection = new RedisConnection(options);
     ends({ close: async () => connection.close() });
     await connection.whenReady();
     return connection;
@@ -50,12 +56,15 @@ class DyingNode {
   #join(socket: Socket, isDying: boolean): void {
     this.#sockets.add(socket);
     socket.on('error', () => {});
+    if (isDying && this.mutes) return;
     socket.on('data', (data: Buffer) => {
       for (let parsed = parseCommand(data); parsed; parsed = parseCommand(parsed.rest)) {
         const [name = '', second = ''] = parsed.args.map((word) => word.toLowerCase());
         if (name === 'incr') this.counted++;
-        if (name === 'incr' && isDying) return void socket.destroy();
-        socket.write(this.#answer(name, second));
+        if (name === 'incr' && this.refers)
+          socket.write(isDying ? ':1\r\n' : `-MOVED ${slotOf(second)} 127.0.0.1:${this.#ports[0]!}\r\n`);
+        else if (name === 'incr' && isDying) return void socket.destroy();
+        else socket.write(this.#answer(name, second));
       }
     });
   }
@@ -82,6 +91,19 @@ describe('when the connection to a node of a Cluster closes', () => {
     await sleep(FAILOVER_MS);
     expect(cluster.counted).toBe(1);
   });
+
+  it('a node that never comes to work on its connection is connected to again', async () => {
+    const cluster = ends(await DyingNode.start());
+    cluster.mutes = cluster.refers = true;
+    const connection = await cluster.connect(2_000);
+    const count = (key?: string) => connection.send(() => connection.commands.incr('{jobs}'), key);
+    await expect(count()).rejects.toBeInstanceOf(NoAnswerError);
+    cluster.mutes = false;
+    const until = performance.now() + 15_000;
+    let counted: number | undefined;
+    while (counted === undefined && performance.now() < until) counted = await count('{jobs}').catch(() => undefined);
+    expect(counted).toBe(1);
+  }, 30_000);
 
   it('the driver goes on with a call that has not left', () => {
     const client = createClient(

@@ -15,7 +15,7 @@ function clusterOf(owner: string, connected: readonly string[]) {
   const nodes = connected.map((address) => {
     const [host, port] = address.split(':');
     const stream = { bytesRead: 100, destroy: () => happened.push(`${address} is cut off`) };
-    return { options: { host, port: Number(port) }, stream };
+    return { options: { host, port: Number(port) }, stream, status: 'ready' };
   });
   const client = Object.assign(new EventEmitter(), {
     slots,
@@ -27,6 +27,7 @@ function clusterOf(owner: string, connected: readonly string[]) {
     happened,
     connects: () => client.emit('+node', nodes[0]),
     hears: () => (nodes[0]!.stream.bytesRead += 20),
+    isUnready: () => (nodes[0]!.status = 'connect'),
   };
 }
 
@@ -63,6 +64,19 @@ describe('after a call to a Cluster that was not answered', () => {
     hears();
     sockets.replaceNodeOf(client, KEY, sentAt);
     expect(happened.filter((what) => what !== 'asks who has the slots')).toEqual(['c:3 is cut off']);
+  });
+
+  it('a connection is cut off that was accepted long ago and has not come to work', () => {
+    const { client, happened, connects, isUnready } = clusterOf('a:1', ['a:1', 'b:2']);
+    const sockets = new Sockets();
+    sockets.watch(client);
+    connects();
+    sockets.replaceUnready(client, -1);
+    isUnready();
+    sockets.replaceUnready(client, 60_000);
+    expect(happened).toEqual([]);
+    sockets.replaceUnready(client, -1);
+    expect(happened).toEqual(['a:1 is cut off']);
   });
 
   it('nothing is cut off when nobody knows where the call went', () => {
