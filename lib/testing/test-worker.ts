@@ -81,6 +81,6 @@ export class TestWorker {
     this.worker.close();
     jobs.abandon();
     jobs.runs.close();
-    occupancy.leave();
+    occupancy.leave(false);
   }
 }

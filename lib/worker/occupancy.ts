@@ -90,9 +90,9 @@ export class Occupancy {
     this.gate.ended(quarantined);
   }
 
-  /** The worker is gone: neither a slot nor an empty process is kept for it. */
-  leave(): void {
-    this.gate.leave(this.worker);
+  /** The worker is gone: neither a slot nor an empty process is kept for it. @param goesOn its handlers may go on */
+  leave(goesOn: boolean): void {
+    this.gate.leave(this.worker, goesOn);
     this.pool.leave(this.worker);
   }
 }

@@ -103,6 +103,10 @@ export class ShardWorker implements IsolationMember, SlotUser {
     return this.jobs.executor.zombies;
   }
 
+  get hasEnded(): boolean {
+    return this.#closed;
+  }
+
   batchSlots(asked: number): number {
     return this.jobs.executor.batches!.slots(this.occupancy.held + asked);
   }
@@ -139,7 +143,7 @@ export class ShardWorker implements IsolationMember, SlotUser {
       return this.#wait.end();
     }
     this.#sessions.stop(this.deps.commandTimeoutMs);
-    this.occupancy.leave();
+    this.occupancy.leave(true);
     const { jobs } = this;
     const { batches } = jobs.executor;
     jobs.prefetched.release();

@@ -118,6 +118,23 @@ describe('a pause in claiming', () => {
     expect(gate.canBeCleared).toBe(true);
   });
 
+  it('and is of no use while a handler of a worker goes on that has left', () => {
+    claim(a, 1);
+    const gone = { ...member(), hasEnded: false };
+    gate.join(gone);
+    gate.leave(gone, true);
+    expect(gate.canBeCleared).toBe(true);
+    Object.assign(gone, { zombies: 1, hasEnded: true });
+    gate.leave(b);
+    expect(gate.canBeCleared).toBe(false);
+    gone.zombies = 0;
+    expect(gate.canBeCleared).toBe(true);
+    gate.leave(a);
+    gone.zombies = 1; // It was forgotten.
+    gate.ended(false);
+    expect(gate.isEmpty).toBe(true);
+  });
+
   it('is not followed by another one before every queue has caught up: no due job waits through two pauses', () => {
     claim(a, 1, { quarantined: true, charge: 'alone' });
     gate.ended(true);

@@ -7,6 +7,8 @@ export interface IsolationMember {
   readonly quarantined: number;
   /** Handlers that still run although their run is over. */
   readonly zombies: number;
+  /** It has left, and no further handler of it will go on after its run. */
+  readonly hasEnded?: boolean;
   /** Monotonic ms of the last request whose answer left nothing due behind; Infinity while it takes no jobs at all. */
   readonly caughtUpAt: number;
   /** Claiming may go on: poll soon, but not at once. */
@@ -69,6 +71,8 @@ type State<Member> =
  */
 export class IsolationGate<Member extends IsolationMember = IsolationMember> {
   readonly #members = new Set<Member>();
+  /** Workers that take no jobs any more, and whose handlers may go on. */
+  readonly #gone = new Set<Member>();
   readonly #alarm = new Alarm(() => this.#open());
   #state: State<Member> = { name: 'open' };
   /** When the pause is over, whatever runs; monotonic ms. */
@@ -96,8 +100,11 @@ export class IsolationGate<Member extends IsolationMember = IsolationMember> {
     this.#members.add(member);
   }
 
-  leave(member: Member): void {
+  /** @param goesOn its handlers may go on, also when it says that it has ended: they share the process for as long as they do */
+  leave(member: Member, goesOn = false): void {
     this.#members.delete(member);
+    for (const one of this.#gone) if (one.hasEnded && one.zombies === 0) this.#gone.delete(one);
+    if (goesOn) this.#gone.add(member);
     if (this.#members.size === 0) this.#watch.clear();
     if (this.#state.name !== 'open' && this.#state.by === member) this.#open();
   }
@@ -235,6 +242,7 @@ export class IsolationGate<Member extends IsolationMember = IsolationMember> {
 
   get #hasZombies(): boolean {
     for (const { zombies } of this.#members) if (zombies > 0) return true;
+    for (const { zombies } of this.#gone) if (zombies > 0) return true;
     return false;
   }
 

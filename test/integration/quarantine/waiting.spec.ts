@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { DelayQueueRegistry } from '../../../lib/index.js';
 import type { DelayedJob } from '../../../lib/index.js';
 import { handlerClass } from '../../helpers/app.js';
 import { WATCHED_MS } from '../../../lib/worker/isolation/isolation-gate.js';
@@ -27,6 +28,7 @@ async function twoQueues({ instances = 1, concurrency = 5 } = {}) {
   if (instances === 2) await here.start({ providers: handlers.slice(1), options, sameProcess: true });
   return {
     ...first,
+    hold,
     a,
     b,
     started,
@@ -113,6 +115,24 @@ describe('one hung handler', () => {
     await producer.enqueue(a, {}, { id: 'innocent' });
     await starts('innocent');
     expect(await isCharged(a, 'innocent')).toBe(false);
+  });
+
+  it('and whose queue was given up counts as running for as long as it goes on', async () => {
+    const { a, b, app, producer, hold, starts, run, isCharged } = await twoQueues();
+    const registry = app.get(DelayQueueRegistry);
+    registry.register(`${b}-given-up`, hold);
+    await producer.enqueue(`${b}-given-up`, {}, { id: 'goes on', timeout: 50 });
+    await starts('goes on');
+    await registry.unregister(`${b}-given-up`);
+    await producer.enqueue(a, {}, { id: 'innocent' });
+    await starts('innocent');
+    expect(await isCharged(a, 'innocent')).toBe(false);
+    run('goes on').end();
+    run('innocent').end();
+    await eventually(async () => expect((await here.world.read(a)).running).toEqual({}));
+    await producer.enqueue(a, {}, { id: 'alone' });
+    await starts('alone');
+    expect(await isCharged(a, 'alone')).toBe(true);
   });
 });
 
