@@ -247,8 +247,9 @@ export class ScheduleRules implements ScriptRules {
    */
   isHeldBack(id: string, claimedAt: number): boolean {
     const schedule = scheduleOf(id);
-    const definition = schedule === undefined ? undefined : this.#of(schedule).made.get(id);
-    return definition !== undefined && (this.#begun.get(id)?.at ?? -Infinity) < claimedAt;
+    if (schedule === undefined) return false;
+    const { made, extras } = this.#of(schedule);
+    return (made.has(id) || extras.has(id)) && (this.#begun.get(id)?.at ?? -Infinity) < claimedAt;
   }
 
   #judgeMissed(
