@@ -90,7 +90,8 @@ export class DelayQueueInspector {
     const { connection, options } = this.shards;
     try {
       await connection.whenReady();
-      const names = await connection.send(() => connection.commands.smembers(queueNamesKey(options.prefix)));
+      const key = queueNamesKey(options.prefix);
+      const names = await connection.send(() => connection.commands.smembers(key), key);
       return names.sort();
     } catch (error) {
       throw typedError(error, 'queues()');

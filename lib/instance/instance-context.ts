@@ -179,9 +179,8 @@ export class InstanceContext {
     this.#announced.set(queue, now);
     this.initWatch?.sends(queue);
     const { commands } = this.connection;
-    this.connection
-      .send(() => commands.sadd(queueNamesKey(this.options.prefix), queue))
-      .catch(() => this.#announced.delete(queue));
+    const names = queueNamesKey(this.options.prefix);
+    this.connection.send(() => commands.sadd(names, queue), names).catch(() => this.#announced.delete(queue));
   }
 
   /** Its name is no longer in the list. */

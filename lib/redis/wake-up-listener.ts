@@ -1,4 +1,5 @@
 import { clearInterval, clearTimeout, setInterval, setTimeout } from '../time-and-randomness.js';
+import { nodeOf } from './redis.client.js';
 import type { RedisClient } from './redis.client.js';
 import { isNotPermitted, unknownCommand } from './redis.errors.js';
 
@@ -14,7 +15,7 @@ export interface WakeUpConnection {
   readonly timeoutMs: number;
   readonly isReady: boolean;
   readonly isClosed: boolean;
-  send<T>(call: () => Promise<T>): Promise<T>;
+  send<T>(call: () => Promise<T>, key?: string): Promise<T>;
   /** Cuts a client off, which connects anew. */
   replace(client: RedisClient): void;
 }
@@ -118,7 +119,10 @@ export class WakeUpListener {
     const heard = new Promise<boolean>((resolve) => (echo = () => resolve(true)));
     this.#echoes.add(echo);
     try {
-      await connection.send(() => connection.commands.publish(this.channel, ECHO));
+      // Each node of a Cluster passes it on. It goes to one that is replaced where it keeps silent: the driver would take any, also one that no
+      // other call goes to, over a link that nobody knows to be dead.
+      const node = nodeOf(connection.commands, this.channel) ?? connection.commands;
+      await connection.send(() => node.publish(this.channel, ECHO), this.channel);
       const tooLate = new Promise<boolean>((resolve) => setTimeout(() => resolve(false), connection.timeoutMs).unref());
       if ((await Promise.race([heard, tooLate])) || connection.isClosed) return;
       connection.replace(subscriber);

@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { afterEach, expect, it } from '@jest/globals';
+import { slotOf } from '../../lib/redis/keys.js';
 import type { RedisClient } from '../../lib/redis/redis.client.js';
 import { WakeUpListener } from '../../lib/redis/wake-up-listener.js';
 import { eventually } from '../helpers/eventually.js';
@@ -56,4 +57,30 @@ it('a subscriber whose link died without a word was never cut off, where subscri
   void listener.subscribe();
   const expected = [expect.stringMatching(/does not know SUBSCRIBE/), 'subscriber is cut off'];
   await eventually(() => expect(happened).toEqual(expected));
+});
+
+it('on a Cluster the message to itself went to any node, also over a link that nobody had found dead', async () => {
+  const asked: unknown[] = [];
+  const node = (address: string) => {
+    const [host, port] = address.split(':');
+    return { options: { host, port: Number(port) }, publish: async () => void asked.push(address) };
+  };
+  const slots: string[][] = [];
+  slots[slotOf(CHANNEL)] = ['b:2'];
+  const nodes = [node('a:1'), node('b:2')];
+  const commands = { slots, nodes: () => nodes, publish: async () => void asked.push('any') };
+  const subscriber = Object.assign(new EventEmitter(), { status: 'ready', subscribe: () => Promise.resolve(1) });
+  const send = <T>(call: () => Promise<T>, key?: string) => {
+    asked.push(key);
+    return call();
+  };
+  const connection = { address: '', timeoutMs: 1_000, isReady: true, isClosed: false, send, replace: () => {} };
+  const of = { ...connection, commands: commands as unknown as RedisClient };
+  listener = new WakeUpListener(subscriber as unknown as RedisClient, CHANNEL, of, () => {});
+  await listener.subscribe();
+  // It replaces the node of this key where no answer comes.
+  expect(asked).toEqual([CHANNEL, 'b:2']);
+  slots.length = 0;
+  listener.afterOutage();
+  expect(asked).toEqual([CHANNEL, 'b:2', CHANNEL, 'any']);
 });
