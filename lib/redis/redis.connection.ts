@@ -220,8 +220,8 @@ export class RedisConnection implements WatchedConnection, WakeUpConnection {
   /**
    * Any other command, under the same deadline and with the same errors.
    *
-   * @param key one that it names: on a Cluster the connection to the node that has it is replaced when no answer comes. For
-   *   a call without one nobody knows which node it went to; calls that name keys will find out
+   * @param key one that it names: on a Cluster the connection to the node that has it is replaced when no answer comes.
+   *   Where nobody knows which node a call went to, those are that keep silent
    */
   async send<T>(call: () => Promise<T>, key?: string): Promise<T> {
     if (!this.isReady) throw this.#notSent();

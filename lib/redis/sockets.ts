@@ -43,6 +43,9 @@ export class Sockets {
    * so it must ask, over a new connection, who has the slot. Any other one that kept silent meanwhile is replaced as well: nobody else
    * does it, and all calls for lost nodes would be kept for it, as many as there are until the network is back.
    *
+   * Nobody knows where a call without a key went. If it was to a node that no call with a key goes to, nobody else notices that its link is dead,
+   * so of all nodes those are replaced that have kept silent since before the last such call.
+   *
    * A connection that is younger than the call stays: it is not the one that kept silent. Else each of many calls that wait for a new
    * connection would cut it off when its own time is over, and where connecting takes long they would wait for seconds.
    *
@@ -50,15 +53,15 @@ export class Sockets {
    */
   replaceNodeOf(client: RedisClient, key: string | undefined, sentAt?: number): void {
     if (!('nodes' in client)) return this.replace(client);
-    if (this.#isOver || key === undefined) return;
-    const node = nodeOf(client, key);
+    if (this.#isOver) return;
+    const node = key === undefined ? undefined : nodeOf(client, key);
     if (node) {
       const isYoung = sentAt !== undefined && this.#madeAt.get(node)! > sentAt;
       if (!isYoung && this.#mayReplace(node)) destroySocket(node);
       return;
     }
     if (sentAt !== undefined) this.#replaceSilent(client.nodes(), sentAt);
-    client.refreshSlotsCache();
+    if (key !== undefined) client.refreshSlotsCache();
   }
 
   /** From one that works an answer would have come, be it that another node has the slot. */

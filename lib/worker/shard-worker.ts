@@ -54,7 +54,8 @@ export class ShardWorker implements IsolationMember, SlotUser {
   // The stage of its life.
   #started = false;
   #stopping = false;
-  #closed = false;
+  /** No step leaves any more. */
+  hasEnded = false;
   #stopped: Promise<void> | undefined;
   #drainUntil = Infinity;
   #handingBack = false;
@@ -101,10 +102,6 @@ export class ShardWorker implements IsolationMember, SlotUser {
 
   get zombies(): number {
     return this.jobs.executor.zombies;
-  }
-
-  get hasEnded(): boolean {
-    return this.#closed;
   }
 
   batchSlots(asked: number): number {
@@ -162,7 +159,7 @@ export class ShardWorker implements IsolationMember, SlotUser {
 
   /** No step leaves any more, and no answer counts. */
   close(): void {
-    this.#stopping = this.#closed = true;
+    this.#stopping = this.hasEnded = true;
     this.#alarm.clear();
     this.#rest.end();
     this.jobs.occurrences.end();
@@ -213,7 +210,7 @@ export class ShardWorker implements IsolationMember, SlotUser {
   // --- The loop ---------------------------------------------------------------------------------------------------------
 
   #pump(): void {
-    if (this.#closed || !this.#started) return;
+    if (this.hasEnded || !this.#started) return;
     const now = performance.now();
     this.jobs.abortOverdue(now);
     this.#wait.look(); // What nothing renews is waited for no longer than its lease lasts.
@@ -231,7 +228,7 @@ export class ShardWorker implements IsolationMember, SlotUser {
   }
 
   #arm(now: number): void {
-    if (this.#closed) return;
+    if (this.hasEnded) return;
     const { pauseUntil } = this.#faults;
     let at = Math.min(this.next.nextMoment(this.#stopping), this.jobs.prefetched.patienceEnds);
     if (now < pauseUntil) at = Math.min(at, pauseUntil);
@@ -247,7 +244,7 @@ export class ShardWorker implements IsolationMember, SlotUser {
     let reply: StepReply | undefined;
     try {
       const mustBeHeard = () => request.settle.ended.length > 0 || this.#sessions.mayHaveBrought(session, request);
-      const isVain = () => this.#closed || (this.#stopping && !mustBeHeard());
+      const isVain = () => this.hasEnded || (this.#stopping && !mustBeHeard());
       const tell = (error: unknown) => void (this.#stopping || this.#faults.failed(error));
       reply = await this.deps.store.step(session, this.#name, request, isVain, tell);
     } catch (error) {
@@ -255,10 +252,10 @@ export class ShardWorker implements IsolationMember, SlotUser {
       this.#failed(error);
     }
     this.occupancy.arrived(ask);
-    if (!reply || this.#closed) {
+    if (!reply || this.hasEnded) {
       this.occupancy.brought(ask, 0, 'no');
       this.next.failed(request);
-      if (this.#closed) this.jobs.giveUpEndings(request.settle);
+      if (this.hasEnded) this.jobs.giveUpEndings(request.settle);
       this.#wait.look();
       this.#arm(performance.now()); // Only now: before, a step was out whose answer would have been the next moment.
       return;
@@ -299,7 +296,7 @@ export class ShardWorker implements IsolationMember, SlotUser {
   }
 
   #failed(error: unknown): void {
-    if (this.#closed) return;
+    if (this.hasEnded) return;
     if (this.#stopping) return this.#faults.failedWhileStopping();
     this.#faults.failed(error);
     this.next.look(); // The wake-up that made it poll has had no answer.

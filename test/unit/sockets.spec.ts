@@ -79,9 +79,14 @@ describe('after a call to a Cluster that was not answered', () => {
     expect(happened).toEqual(['a:1 is cut off']);
   });
 
-  it('nothing is cut off when nobody knows where the call went', () => {
-    const { client, happened } = clusterOf('a:1', ['a:1']);
-    new Sockets().replaceNodeOf(client, undefined);
+  it('of the nodes to one of which a call without a key went, those are cut off that have kept silent since before the last such call', () => {
+    const { client, happened, hears } = clusterOf('a:1', ['a:1', 'b:2']);
+    const sockets = new Sockets();
+    sockets.replaceNodeOf(client, undefined);
+    sockets.replaceNodeOf(client, undefined, performance.now());
     expect(happened).toEqual([]);
+    hears();
+    sockets.replaceNodeOf(client, undefined, performance.now());
+    expect(happened).toEqual(['b:2 is cut off']);
   });
 });
