@@ -131,6 +131,8 @@ export interface ClaimHistory {
 }
 
 export interface ClaimedJobHistory {
+  /** A `pull()` gave it to whoever called. It does so once under each claim. */
+  isHandedOut?: boolean;
   /** When it was due; undefined of a job that came from the quarantine. */
   readonly due: number | undefined;
   /** How long it was in the quarantine, ms. */

@@ -313,7 +313,11 @@ export class Oracle implements ServerWitness {
   /** A `pull()` gave this job to whoever called it. What was claimed for it may have been asked for by the call before. */
   handedOut(member: Member, id: string, isKept: boolean): void {
     const { claim } = this.job(id);
-    if (claim?.queue === 'pulled' && claim.member === member) Object.assign(claim, { isKept, isHandedOut: true });
+    const claimed = claim?.jobs.get(id);
+    // Another one under that id came by a claim that only a deposed master knows.
+    if (claim?.queue !== 'pulled' || claim.member !== member || claimed?.isHandedOut) return;
+    Object.assign(claim, { isKept, isHandedOut: true });
+    if (claimed) claimed.isHandedOut = true;
   }
 
   #renewed(deadline: number): Pick<ClaimHistory, 'deadline' | 'renewedAt' | 'toldAt' | 'renewedLength' | 'isDoubtful'> {
