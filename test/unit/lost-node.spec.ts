@@ -21,7 +21,7 @@ class DyingNode {
   counted = 0;
   /** The first master accepts connections and never answers on them. */
   mutes = false;
-  /** The second one refers to the first one who asks it to count; that one counts. */
+  /** The second one refers to the first one who asks it to count; that one counts. Before that nobody knows of it. */
   refers = false;
   readonly #sockets = new Set<Socket>();
   readonly #nodes: readonly Server[] = [0, 1].map((n) => createServer((socket) => this.#join(socket, n === 0)));
@@ -37,10 +37,12 @@ class DyingNode {
   /** Of a client that was told of the other master. */
   async connect(commandTimeout = 5_000): Promise<RedisConnection> {
     const cluster = [{ host: '127.0.0.1', port: this.#ports[1]! }];
-    const options = resolveModuleOptions({ connection: { cluster }, commandTimeout }, 'default');
+    // So the driver has gone through all its redirections long before the call has had its time.
+    const to = { cluster, retryDelayOnFailover: 10 };
+    const options = resolveModuleOptions({ connection: to, commandTimeout }, 'default');
     const connection = new RedisConnection(options);
     ends({ close: async () => connection.close() });
-    await connection.whenReady();
+    await connection.whenReady(30_000);
     return connection;
   }
 
@@ -71,10 +73,13 @@ class DyingNode {
 
   #answer(name: string, second: string): string | Buffer {
     if (name === 'hello') return encodeReply(2, ['server', 'redis', 'proto', 2]);
+    // So the process does not ask itself anything over the node in question, which would find out what is wrong.
+    if (name === 'subscribe' && this.refers) return '-NOPERM no permission to access a channel\r\n';
     if (name === 'info') return encodeReply(2, 'loading:0');
     if (name !== 'cluster') return name === 'incr' ? ':1\r\n' : '+OK\r\n';
     if (second === 'info') return encodeReply(2, 'cluster_state:ok');
     const [first, last] = this.#ports.map((port) => ['127.0.0.1', port]);
+    if (this.refers && this.counted === 0) return encodeReply(2, [[0, 16_383, last!]]);
     return encodeReply(2, [
       [0, 16_382, first!],
       [16_383, 16_383, last!],
