@@ -1,3 +1,4 @@
+import type { EventEmitter } from 'node:events';
 import { performance } from '../time-and-randomness.js';
 import { nodeOf } from './redis.client.js';
 import type { RedisClient } from './redis.client.js';
@@ -15,13 +16,18 @@ export class Sockets {
   readonly #replacedAt = new WeakMap<object, number>();
   /** Of each connection to a node of a Cluster. The driver makes another one when it ends. */
   readonly #madeAt = new WeakMap<object, number>();
+  /** When it came to work. */
+  readonly #readyAt = new WeakMap<object, number>();
   /** Of each of them how much it had received when that was looked at, and since when it has been so much. */
   readonly #received = new WeakMap<object, { readonly bytes: number; readonly since: number }>();
   #isOver = false;
 
   /** To be called before a client connects for the first time. */
   watch(client: RedisClient): void {
-    client.on('+node', (node: object) => this.#madeAt.set(node, performance.now()));
+    client.on('+node', (node: EventEmitter) => {
+      this.#madeAt.set(node, performance.now());
+      node.once('ready', () => this.#readyAt.set(node, performance.now()));
+    });
   }
 
   /** From now on nothing is replaced: the connection is closed. */
@@ -46,8 +52,9 @@ export class Sockets {
    * Nobody knows where a call without a key went. If it was to a node that no call with a key goes to, nobody else notices that its link is dead,
    * so of all nodes those are replaced that have kept silent since before the last such call.
    *
-   * A connection that is younger than the call stays: it is not the one that kept silent. Else each of many calls that wait for a new
-   * connection would cut it off when its own time is over, and where connecting takes long they would wait for seconds.
+   * A connection that is younger than the call stays, and one that came to work after it was sent: it is not the one that kept silent. Else each
+   * of many calls that wait for a new connection would cut it off when its own time is over, and where connecting takes long they would
+   * wait for seconds, and lose their leases.
    *
    * @param sentAt when the call was sent that had no answer, on the clock of `performance`; undefined where an answer came, but a wrong one
    */
@@ -56,7 +63,7 @@ export class Sockets {
     if (this.#isOver) return;
     const node = key === undefined ? undefined : nodeOf(client, key);
     if (node) {
-      const isYoung = sentAt !== undefined && this.#madeAt.get(node)! > sentAt;
+      const isYoung = sentAt !== undefined && (this.#readyAt.get(node) ?? this.#madeAt.get(node)!) > sentAt;
       if (!isYoung && this.#mayReplace(node)) destroySocket(node);
       return;
     }

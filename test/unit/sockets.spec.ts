@@ -15,7 +15,7 @@ function clusterOf(owner: string, connected: readonly string[]) {
   const nodes = connected.map((address) => {
     const [host, port] = address.split(':');
     const stream = { bytesRead: 100, destroy: () => happened.push(`${address} is cut off`) };
-    return { options: { host, port: Number(port) }, stream, status: 'ready' };
+    return Object.assign(new EventEmitter(), { options: { host, port: Number(port) }, stream, status: 'ready' });
   });
   const client = Object.assign(new EventEmitter(), {
     slots,
@@ -27,6 +27,7 @@ function clusterOf(owner: string, connected: readonly string[]) {
     happened,
     connects: () => client.emit('+node', nodes[0]),
     hears: () => (nodes[0]!.stream.bytesRead += 20),
+    comesToWork: () => nodes[0]!.emit('ready'),
     isUnready: () => (nodes[0]!.status = 'connect'),
   };
 }
@@ -51,6 +52,19 @@ describe('after a call to a Cluster that was not answered', () => {
     const sentAt = performance.now();
     connects();
     sockets.replaceNodeOf(client, KEY, sentAt - 1);
+    expect(happened).toEqual([]);
+    sockets.replaceNodeOf(client, KEY, performance.now());
+    expect(happened).toEqual(['a:1 is cut off']);
+  });
+
+  it('a connection that came to work after the call was sent stays, or calls that waited for it would cut it off one after the other', () => {
+    const { client, happened, connects, comesToWork } = clusterOf('a:1', ['a:1']);
+    const sockets = new Sockets();
+    sockets.watch(client);
+    connects();
+    const sentAt = performance.now();
+    comesToWork();
+    sockets.replaceNodeOf(client, KEY, sentAt);
     expect(happened).toEqual([]);
     sockets.replaceNodeOf(client, KEY, performance.now());
     expect(happened).toEqual(['a:1 is cut off']);
