@@ -1511,7 +1511,7 @@ local FREE_LOSSES = 3
 local function flag(letter) return string.find(flags, letter, 1, true) ~= nil end
 local meta = call('HMGET', META, 'layout', 'needs', 'leader', 'isolator', 'paused', 'wokenAt', 'claim', 'seenAt', 'graceUntil',
 'longestLease', 'completed', 'retried', 'dead', 'expired', 'failed', 'since', 'graceFrom', 'longestLeaseUntil',
-'lateAt')
+'lateAt', 'lease')
 local refused, leaving = refusal(meta[1], meta[2], true)
 if refused then return refused end
 local answer, stale = remembered(seq, true)
@@ -1904,6 +1904,7 @@ else
 call('ZADD', RUNNING, unpack(running))
 end
 put('claim', number)
+if whole(meta[20]) ~= lease then put('lease', lease) end
 if bursts > 0 then call('HDEL', DEBOUNCE, unpack(started)) end
 call('ZREM', index, unpack(started))
 else

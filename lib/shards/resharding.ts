@@ -166,10 +166,14 @@ export class Resharding {
     return true;
   }
 
-  /** Of its workers: by a longer one a jump of the clock looks like a pause, and live workers lose their jobs. */
+  /**
+   * Of its workers: by a longer one, such as `extend()` has given to a job, a jump of the clock looks like a pause, and live workers lose
+   * their jobs.
+   */
   async #leaseOf(tag: ShardMarks): Promise<number> {
-    const longest = Number((await tag.meta(['longestLease']))[0]);
-    return longest >= LEASE_MS.min ? Math.min(longest, NOTHING_ASKED.leaseMs) : NOTHING_ASKED.leaseMs;
+    const [last, longest] = (await tag.meta(['lease', 'longestLease'])).map(Number);
+    const known = [last, longest].find((ms): ms is number => ms !== undefined && ms >= LEASE_MS.min);
+    return Math.min(known ?? Infinity, NOTHING_ASKED.leaseMs);
   }
 
   /**

@@ -19,7 +19,7 @@ local function flag(letter) return string.find(flags, letter, 1, true) ~= nil en
 
 local meta = call('HMGET', META, 'layout', 'needs', 'leader', 'isolator', 'paused', 'wokenAt', 'claim', 'seenAt', 'graceUntil',
   'longestLease', 'completed', 'retried', 'dead', 'expired', 'failed', 'since', 'graceFrom', 'longestLeaseUntil',
-  'lateAt')
+  'lateAt', 'lease')
 local refused, leaving = refusal(meta[1], meta[2], true)
 if refused then return refused end
 -- A copy of a step that ran says once more what its worker was like: which leases it renewed, and that it had no room. Of later steps those

@@ -152,25 +152,32 @@ it(
   }),
 );
 
-it(
-  'reshard() took a job from a live worker when the clock jumped by more than half of its lease, and less than 15 s',
-  onShiftedRedis(async (redis, world) => {
-    const { producer, inspector } = end(await createApp(world, { options: { consume: false } }));
-    const queue = 'jump-reshard';
-    const alive = await workerOf(world, queue, { lease: LONG_LEASE_MS });
-    const { id } = await producer.enqueue(queue, { waitMs: LONG_LEASE_MS });
-    await alive.saw('start', { id });
-    // Silent for less than its lease.
-    alive.signal('SIGSTOP');
-    const resharding = inspector.reshard(queue, { to: 2, wait: '60s' });
-    const [, deadline] = await world.redis.zrange(world.key(queue, 'leases'), '0', '0', 'WITHSCORES');
-    redis.shift(5_000);
-    const seenAt = () => world.redis.hget(world.key(queue, 'meta'), 'seenAt');
-    await eventually(async () => expect(Number(await seenAt())).toBeGreaterThan(Number(deadline)), 15_000);
-    const { running } = await world.read(queue);
-    alive.signal('SIGCONT');
-    expect(Object.keys(running)).toEqual([id]);
-    await alive.saw('end', { id, attempt: 1 }, 20_000);
-    expect(await resharding).toMatchObject({ from: 1, to: 2 });
-  }),
+it.each([
+  { as: 'jump-reshard', extended: false, where: '' },
+  { as: 'jump-reshard-extended', extended: true, where: ', where extend() had given a longer lease to a job' },
+])(
+  'reshard() took a job from a live worker when the clock jumped by more than half of its lease, and less than 15 s$where',
+  ({ as: queue, extended }) =>
+    onShiftedRedis(async (redis, world) => {
+      const { producer, inspector } = end(await createApp(world, { options: { consume: false } }));
+      const alive = await workerOf(world, queue, { lease: LONG_LEASE_MS });
+      const { id } = await producer.enqueue(queue, { waitMs: LONG_LEASE_MS });
+      await alive.saw('start', { id });
+      if (extended) {
+        const { longest, until } = { longest: 60_000, until: (await world.now()) + 60_000 };
+        await world.redis.hset(world.key(queue, 'meta'), { longestLease: longest, longestLeaseUntil: until });
+      }
+      // Silent for less than its lease.
+      alive.signal('SIGSTOP');
+      const resharding = inspector.reshard(queue, { to: 2, wait: '60s' });
+      const [, deadline] = await world.redis.zrange(world.key(queue, 'leases'), '0', '0', 'WITHSCORES');
+      redis.shift(5_000);
+      const seenAt = () => world.redis.hget(world.key(queue, 'meta'), 'seenAt');
+      await eventually(async () => expect(Number(await seenAt())).toBeGreaterThan(Number(deadline)), 15_000);
+      const { running } = await world.read(queue);
+      alive.signal('SIGCONT');
+      expect(Object.keys(running)).toEqual([id]);
+      await alive.saw('end', { id, attempt: 1 }, 20_000);
+      expect(await resharding).toMatchObject({ from: 1, to: 2 });
+    })(),
 );
