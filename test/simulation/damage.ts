@@ -94,6 +94,8 @@ export class Damages {
   /** By base: shards in which something is that is none of the library's. */
   readonly #present = new Map<string, number>();
   readonly #mends = new Set<() => void>();
+  /** That held something of this: a mend may be lost with the tail but for its first writes. */
+  readonly #claims = new Set<string>();
 
   constructor(private readonly simulation: Simulation) {}
 
@@ -169,8 +171,8 @@ export class Damages {
   #claimsOf(base: string, ids: readonly string[]): string[] {
     const { oracle } = this.simulation;
     const scores = ids.map((id) => oracle.peek('ZSCORE', `${base}running`, id) as string | null);
-    const claims = new Set([NOBODYS, '1', '2', ...scores.filter((score) => score !== null)]);
-    return [...claims].filter((claim) => {
+    for (const score of scores) if (score !== null) this.#claims.add(score);
+    return [NOBODYS, '1', '2', ...this.#claims].filter((claim) => {
       const ours = scores.filter((score) => score === claim).length;
       return Number(oracle.peek('ZCOUNT', `${base}running`, claim, claim)) === ours;
     });
