@@ -166,10 +166,7 @@ export class Resharding {
     return true;
   }
 
-  /**
-   * Of its workers: by a longer one, such as `extend()` has given to a job, a jump of the clock looks like a pause, and live workers lose
-   * their jobs.
-   */
+  /** Of its workers: by a longer one, as `extend()` gives, a jump of the clock looks like a pause, and live workers lose their jobs. */
   async #leaseOf(tag: ShardMarks): Promise<number> {
     const [last, longest] = (await tag.meta(['lease', 'longestLease'])).map(Number);
     const known = [last, longest].find((ms): ms is number => ms !== undefined && ms >= LEASE_MS.min);

@@ -54,7 +54,6 @@ export class ShardWorker implements IsolationMember, SlotUser {
   // The stage of its life.
   #started = false;
   #stopping = false;
-  /** No step leaves any more. */
   hasEnded = false;
   #stopped: Promise<void> | undefined;
   #drainUntil = Infinity;

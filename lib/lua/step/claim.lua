@@ -76,8 +76,7 @@ local function take(index, ids, scores)
       call('ZADD', RUNNING, unpack(running))
     end
     put('claim', number)
-    -- For who sweeps without being a worker: by a longer lease a jump of the clock would look like a pause.
-    if whole(meta[20]) ~= lease then put('lease', lease) end
+    if whole(meta[20]) ~= lease then put('lease', lease) end -- reshard() sweeps by it.
     if bursts > 0 then call('HDEL', DEBOUNCE, unpack(started)) end
     call('ZREM', index, unpack(started))
   else
