@@ -184,10 +184,15 @@ export class LeaseRules implements ScriptRules {
     this.oracle.report('overlap', `${id} was taken back ${early} ms before its lease of ${given} ms ended${after}`);
   }
 
-  /** A process that lives, is connected and sends heartbeats keeps its jobs, also while it drains. */
+  /**
+   * A process that lives, is connected and sends heartbeats keeps its jobs, also while it drains. Excused: `extend()` had given the job a lease
+   * of its own, and that was lost with the tail. The process looks for it under that one, and renews the old one for other jobs.
+   */
   #judgeLoss(claim: ClaimHistory, id: string): void {
-    const { member } = claim;
+    const { member, queue } = claim;
     if (!claim.isKept || !member || !this.#isWell(member)) return;
+    const last = this.oracle.job(id).claim;
+    if (last?.isExtended && last.isLost && last.member === member && last.queue === queue && last.at > claim.at) return;
     const wellSince = Math.max(this.simulation.troubles.wellSince(member.process.name), member.bootedAt);
     if (wellSince + WELL_FOR_MS >= claim.renewedAt) return;
     const lease = `${claim.leaseMs} ms${claim.isExtended ? ' by extend()' : ''}`;
