@@ -8,6 +8,9 @@ import type { Concerns, ScriptCall } from './witness.js';
 /** For how long Redis remembers the last call of a session; see lib/lua/shared/session.lua. */
 export const SESSION_MS = 600_000;
 
+/** A clock that goes back by less has not jumped; see lib/lua/step/grace.lua. */
+const CORRECTED_MS = 1_000;
+
 const SESSION = ':session:';
 /** Worker and call of a step, as they are written behind its session, and behind further keys where the queue has limits. */
 const CALL = /^(?:\r\n\$\d+\r\n[^\r]*\}:[^\r]*)*\r\n\$\d+\r\n[^\r]*wake:[^\r]*#\d+\r\n\$\d+\r\n(\d+)/;
@@ -69,17 +72,19 @@ export class Sessions {
   }
 
   /**
-   * Excused: a call that was sent before its process knew the time of the server cannot be refused as late. So it runs where the server
-   * knows no later one of its session, because it has accepted none, or has lost it with the tail.
+   * Excused: a call that was sent before its process knew the time of the server cannot be refused as late, nor one that comes to a clock that
+   * was set back behind the time when it left. So it runs where the server knows no later one of its session, because it has accepted none,
+   * or has lost it with the tail.
    *
    * @returns why the process will not hear of the answer, if that is certain
    */
-  note({ connection, keys }: ScriptCall, { call, knowsTime }: StepArguments): string | undefined {
+  note({ connection, keys }: ScriptCall, { call, knowsTime, leftAt }: StepArguments): string | undefined {
     const name = keys[SHARD_KEYS.session]!;
     const last = this.#sessions.get(name);
     if (last && call < last.call) {
       this.counts.late++;
-      return knowsTime || last.accepted > 0 ? 'an older call of its session' : undefined;
+      const mayBeRefused = knowsTime && leftAt <= this.simulation.clockMs(keys[SHARD_KEYS.due]!) + CORRECTED_MS;
+      return mayBeRefused || last.accepted > 0 ? 'an older call of its session' : undefined;
     }
     if (last?.call === call) {
       this.counts.resent++;

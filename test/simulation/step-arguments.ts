@@ -37,6 +37,8 @@ export interface StepArguments {
   readonly call: number;
   /** It says when it left, by the server's clock: its process has heard from that shard. */
   readonly knowsTime: boolean;
+  /** When that was, epoch ms; 0 where it does not know. */
+  readonly leftAt: number;
   readonly leaseMs: number;
   /** Claims whose leases it renews. */
   readonly renewed: ReadonlySet<string>;
@@ -83,6 +85,7 @@ export function readStep(args: readonly string[]): StepArguments {
     worker: args[0]!,
     call: parseInt(args[1]!, 10),
     knowsTime: args[1]!.includes(' '),
+    leftAt: Number(args[1]!.split(' ')[1] ?? 0),
     leaseMs: Number(args[2]),
     renewed,
     staying,
