@@ -20,8 +20,11 @@ const nothingDue = {
   quarantined: 0,
 } as Partial<StepReply> as StepReply;
 
-const gate = new IsolationGate();
-afterEach(() => gate.fastForward(1e9)); // Its timer would keep the process alive.
+let gate = new IsolationGate();
+afterEach(() => {
+  gate.fastForward(1e9); // Its timer would keep the process alive.
+  gate = new IsolationGate();
+});
 
 /** The steps of the worker of a shard that shares its slots, without Redis. */
 function shard(markAccompanied = () => {}) {
@@ -87,7 +90,7 @@ it('a worker that is woken while its claim is on its way asks for no slot twice'
 });
 
 it('a slot that gets free while claiming pauses in this process leads to no step; the end of the pause does', () => {
-  const { next, worker, occupancy, leaves } = shard();
+  const { next, worker, leaves } = shard();
   leaves(0).isAnswered(1, 1);
   gate.clear(worker);
   expect(gate.isOpen).toBe(false);
@@ -97,9 +100,19 @@ it('a slot that gets free while claiming pauses in this process leads to no step
   gate.fastForward(1e9);
   expect(worker.resume).toHaveBeenCalledTimes(1);
   expect(next.plan(3, false)).toMatchObject({ limit: CONCURRENCY - 1 });
+});
+
+it('a slot that gets free where none was leads to a step, and one beside other free ones to none', () => {
+  const { next, occupancy, leaves } = shard();
+  leaves(0).isAnswered(1, CONCURRENCY);
   occupancy.ended(false);
   next.slotIsFree();
-  expect(next.isWanted(3)).toBe(true);
+  const { request, isAnswered } = leaves(2);
+  expect(request.limit).toBe(1);
+  isAnswered(3);
+  occupancy.ended(false);
+  next.slotIsFree();
+  expect(next.plan(4, false)).toBeUndefined();
 });
 
 describe('a step that says that its worker is full', () => {
