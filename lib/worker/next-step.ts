@@ -55,13 +55,11 @@ export class NextStep {
   }
 
   /**
-   * A slot is free, and nothing is to be settled that would make a step ask for it. Where others were free, they have been asked for. While
-   * claiming pauses in this process a step could only say again that this worker takes nothing; the end of the pause makes it look. Else
-   * thousands of jobs that had lost their leases would send a step each.
+   * A slot is free, and nothing is to be settled that would make a step ask for it. None leaves beside other free slots, or while claiming
+   * pauses here, whose end makes it look: else thousands of jobs that had lost their leases would send one each.
    */
   slotIsFree(): void {
-    const isOnlyOne = this.jobs.executor.batches !== undefined || this.#free <= 1;
-    if (isOnlyOne && this.deps.gate.isOpen) this.#poll.force();
+    if (this.deps.gate.isOpen && (this.jobs.executor.batches || this.#free <= 1)) this.#poll.force();
   }
 
   /** The next step tells Redis which jobs share the process. */
