@@ -14,10 +14,8 @@ interface WithStream {
 /** Destroys sockets that cannot be used any more; the driver then connects anew by itself. */
 export class Sockets {
   readonly #replacedAt = new WeakMap<object, number>();
-  /** Of each connection to a node of a Cluster. The driver makes another one when it ends. */
-  readonly #madeAt = new WeakMap<object, number>();
-  /** When it came to work. */
-  readonly #readyAt = new WeakMap<object, number>();
+  /** Of each connection to a node of a Cluster: when it came to work, and before that when it was made. The driver makes another one when it ends. */
+  readonly #beganAt = new WeakMap<object, number>();
   /** Of each of them how much it had received when that was looked at, and since when it has been so much. */
   readonly #received = new WeakMap<object, { readonly bytes: number; readonly since: number }>();
   #isOver = false;
@@ -25,8 +23,9 @@ export class Sockets {
   /** To be called before a client connects for the first time. */
   watch(client: RedisClient): void {
     client.on('+node', (node: EventEmitter) => {
-      this.#madeAt.set(node, performance.now());
-      node.once('ready', () => this.#readyAt.set(node, performance.now()));
+      const begins = () => void this.#beganAt.set(node, performance.now());
+      begins();
+      node.once('ready', begins);
     });
   }
 
@@ -63,7 +62,7 @@ export class Sockets {
     if (this.#isOver) return;
     const node = key === undefined ? undefined : nodeOf(client, key);
     if (node) {
-      const isYoung = sentAt !== undefined && (this.#readyAt.get(node) ?? this.#madeAt.get(node)!) > sentAt;
+      const isYoung = sentAt !== undefined && this.#beganAt.get(node)! > sentAt;
       if (!isYoung && this.#mayReplace(node)) destroySocket(node);
       return;
     }
@@ -90,7 +89,7 @@ export class Sockets {
     if (this.#isOver || !('nodes' in client)) return;
     const before = performance.now() - ms;
     for (const node of client.nodes()) {
-      const isUnready = (node as WithStream).status === 'connect' && (this.#madeAt.get(node) ?? before) < before;
+      const isUnready = (node as WithStream).status === 'connect' && this.#beganAt.get(node)! < before;
       if (isUnready && this.#mayReplace(node)) destroySocket(node);
     }
   }

@@ -162,8 +162,9 @@ export class ChargeRules implements ScriptRules {
    * Nobody is charged for a job that its process never started, as far as the process could tell: its session went on, and was not
    * refused. Excused: it was frozen, so that the answer came when the lease was over; or it has handed the job back, or another one took
    * it back, which it was told, and that was lost with the tail, or told to a master that had been deposed; or it asks whether an
-   * occurrence may begin, and was cut off before it was told, or before it could hand back what does not; or the call came again ten minutes later, when Redis had forgotten its
-   * session, and ran anew, or sooner, where the session was lost, and claimed anew: its process heard of that run only.
+   * occurrence may begin, and was cut off before it was told, or before it could hand back what does not; or the call came again ten
+   * minutes later, when Redis had forgotten its session, and ran anew, or sooner, where the session was lost, and claimed anew: its
+   * process heard of that run only.
    */
   #judgeForNobody(claim: ClaimHistory, id: string): void {
     const { member, number, queue, at, session, call, jobs } = claim;

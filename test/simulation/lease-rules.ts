@@ -213,5 +213,5 @@ export class LeaseRules implements ScriptRules {
 
 /** The process had an answer of this shard before that jump, and its step says what time it was by it. */
 function knows({ keys, member, step }: RunningScript, { at }: ClockJump): boolean {
-  return step?.knowsTime === true && member !== undefined && member.firstAnswerAt(keys[SHARD_KEYS.due]!) <= at;
+  return step?.leftAt !== undefined && member !== undefined && member.firstAnswerAt(keys[SHARD_KEYS.due]!) <= at;
 }

@@ -78,12 +78,13 @@ export class Sessions {
    *
    * @returns why the process will not hear of the answer, if that is certain
    */
-  note({ connection, keys }: ScriptCall, { call, knowsTime, leftAt }: StepArguments): string | undefined {
+  note({ connection, keys }: ScriptCall, { call, leftAt }: StepArguments): string | undefined {
     const name = keys[SHARD_KEYS.session]!;
     const last = this.#sessions.get(name);
     if (last && call < last.call) {
       this.counts.late++;
-      const mayBeRefused = knowsTime && leftAt <= this.simulation.clockMs(keys[SHARD_KEYS.due]!) + CORRECTED_MS;
+      const mayBeRefused =
+        leftAt !== undefined && leftAt <= this.simulation.clockMs(keys[SHARD_KEYS.due]!) + CORRECTED_MS;
       return mayBeRefused || last.accepted > 0 ? 'an older call of its session' : undefined;
     }
     if (last?.call === call) {

@@ -35,10 +35,8 @@ export interface StepArguments {
   readonly worker: string;
   /** Number of this call in its session. */
   readonly call: number;
-  /** It says when it left, by the server's clock: its process has heard from that shard. */
-  readonly knowsTime: boolean;
-  /** When that was, epoch ms; 0 where it does not know. */
-  readonly leftAt: number;
+  /** When it left, by the server's clock, epoch ms; undefined where its process has not heard from that shard. */
+  readonly leftAt: number | undefined;
   readonly leaseMs: number;
   /** Claims whose leases it renews. */
   readonly renewed: ReadonlySet<string>;
@@ -84,8 +82,7 @@ export function readStep(args: readonly string[]): StepArguments {
   return {
     worker: args[0]!,
     call: parseInt(args[1]!, 10),
-    knowsTime: args[1]!.includes(' '),
-    leftAt: Number(args[1]!.split(' ')[1] ?? 0),
+    leftAt: args[1]!.includes(' ') ? Number(args[1]!.split(' ')[1]) : undefined,
     leaseMs: Number(args[2]),
     renewed,
     staying,

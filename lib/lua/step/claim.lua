@@ -76,7 +76,7 @@ local function take(index, ids, scores)
       call('ZADD', RUNNING, unpack(running))
     end
     put('claim', number)
-    if whole(meta[20]) ~= lease then put('lease', lease) end -- reshard() sweeps by it.
+    if whole(meta[20]) ~= lease then put('lease', lease) end -- The field of that name: reshard() sweeps by it.
     if bursts > 0 then call('HDEL', DEBOUNCE, unpack(started)) end
     call('ZREM', index, unpack(started))
   else

@@ -100,7 +100,7 @@ export class IsolationGate<Member extends IsolationMember = IsolationMember> {
     this.#members.add(member);
   }
 
-  /** @param goesOn its handlers may go on, also when it says that it has ended: they share the process for as long as they do */
+  /** @param goesOn handlers of this worker may go on after it has left: they share the process for as long as they do */
   leave(member: Member, goesOn = false): void {
     this.#members.delete(member);
     for (const one of this.#gone) if (one.hasEnded && one.zombies === 0) this.#gone.delete(one);

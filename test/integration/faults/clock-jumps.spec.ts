@@ -153,19 +153,19 @@ it(
 );
 
 it.each([
-  { as: 'jump-reshard', extended: false, where: '' },
-  { as: 'jump-reshard-extended', extended: true, where: ', where extend() had given a longer lease to a job' },
+  { queue: 'jump-reshard', extended: false, where: '' },
+  { queue: 'jump-reshard-extended', extended: true, where: ', where extend() had given a longer lease to a job' },
 ])(
   'reshard() took a job from a live worker when the clock jumped by more than half of its lease, and less than 15 s$where',
-  ({ as: queue, extended }) =>
+  ({ queue, extended }) =>
     onShiftedRedis(async (redis, world) => {
       const { producer, inspector } = end(await createApp(world, { options: { consume: false } }));
       const alive = await workerOf(world, queue, { lease: LONG_LEASE_MS });
       const { id } = await producer.enqueue(queue, { waitMs: LONG_LEASE_MS });
       await alive.saw('start', { id });
       if (extended) {
-        const { longest, until } = { longest: 60_000, until: (await world.now()) + 60_000 };
-        await world.redis.hset(world.key(queue, 'meta'), { longestLease: longest, longestLeaseUntil: until });
+        const until = (await world.now()) + 60_000;
+        await world.redis.hset(world.key(queue, 'meta'), { longestLease: 60_000, longestLeaseUntil: until });
       }
       // Silent for less than its lease.
       alive.signal('SIGSTOP');
