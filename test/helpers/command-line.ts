@@ -23,13 +23,16 @@ export interface RunSettings {
   readonly with?: (child: ChildProcess) => void;
 }
 
+/** What of a world the program is told. A test may put a proxy there. */
+type Server = Pick<World, 'connection' | 'url' | 'prefix'>;
+
 /** Runs the built program on the keys of a world, with pipes: as a script would. */
-export async function commandLine(world: World, args: readonly string[], settings: RunSettings = {}): Promise<Ran> {
+export async function commandLine(world: Server, args: readonly string[], settings: RunSettings = {}): Promise<Ran> {
   return program([...args, ...flagsOf(world)], settings);
 }
 
 /** The server of a world: one, a Cluster, or a master behind Sentinels. */
-function flagsOf({ connection, url, prefix }: World): string[] {
+function flagsOf({ connection, url, prefix }: Server): string[] {
   const { cluster, sentinels, name } = (typeof connection === 'string' ? {} : connection) as {
     cluster?: readonly Node[];
     sentinels?: readonly Node[];
@@ -62,7 +65,7 @@ export async function program(
 
 /** The same with a terminal, which util-linux makes. Everything comes out as stdout. */
 export async function inTerminal(
-  world: World,
+  world: Server,
   args: readonly string[],
   { input = '', with: meet }: RunSettings = {},
 ): Promise<Ran> {

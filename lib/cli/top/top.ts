@@ -45,6 +45,8 @@ class Top {
   #look: TopLook | undefined;
   #before: TopLook | undefined;
   #timer: NodeJS.Timeout | undefined;
+  /** The terminal is given back: a look that is still under way draws nothing more. */
+  #isOver = false;
   #quit: () => void = () => undefined;
 
   constructor(
@@ -70,6 +72,7 @@ class Top {
     const quit = new Promise<void>((resolve) => (this.#quit = resolve));
     void this.#refresh();
     await quit;
+    this.#isOver = true;
     clearTimeout(this.#timer);
     stdin.pause();
     leave();
@@ -105,11 +108,12 @@ class Top {
       }
       this.#draw();
     }
+    if (this.#isOver) return;
     this.#timer = setTimeout(() => void this.#refresh(), this.everyMs);
   }
 
   #draw(): void {
-    if (!this.#look) return;
+    if (!this.#look || this.#isOver) return;
     const { stdout } = this.cli.out;
     const lines = frameOf(this.#look, this.#before, {
       sort: this.#sort,

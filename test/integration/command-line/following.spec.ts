@@ -18,13 +18,13 @@ function reader() {
   return { said, settings };
 }
 
-describe('watch', () => {
-  let proxy: Proxy | undefined;
-  afterEach(async () => {
-    await proxy?.close();
-    proxy = undefined;
-  });
+let proxy: Proxy | undefined;
+afterEach(async () => {
+  await proxy?.close();
+  proxy = undefined;
+});
 
+describe('watch', () => {
   it('tells each change of a job until it ends, and by its exit code how', async () => {
     const { producer } = await here.start({ options: { consume: false } });
     await producer.enqueue('watched', 1, { id: 'A', delay: '1h' });
@@ -112,6 +112,29 @@ describe('top', () => {
     });
     expect(code).toBe(0);
     expect(stdout).toContain('\u001b[?1049h');
+    expect(stdout.trimEnd().endsWith('\u001b[?25h\u001b[?1049l')).toBe(true);
+  });
+
+  it('draws nothing more after q, when the terminal is given back', async () => {
+    const { producer } = await here.start({ options: { consume: false } });
+    await producer.enqueue('quit', 1);
+    proxy = await Proxy.before(here.world.url);
+    const world = { url: proxy.url, connection: proxy.url, prefix: here.world.prefix };
+    const { stdout } = await inTerminal(world, ['top', '--every', '100ms'], {
+      with: (child) => {
+        let said = '';
+        child.stdout!.on('data', (text: string) => {
+          said += text;
+          if (!/quit +ok +1/.test(said)) return;
+          // It looks again, and is not answered before it has ended.
+          proxy!.judge = (direction) => {
+            if (direction === 'reply') return 'swallow';
+            child.stdin!.write('q');
+            return 'pass';
+          };
+        });
+      },
+    });
     expect(stdout.trimEnd().endsWith('\u001b[?25h\u001b[?1049l')).toBe(true);
   });
 
