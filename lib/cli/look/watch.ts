@@ -3,7 +3,7 @@ import type { GroupOption } from '../../instance/job-shards.js';
 import type { DelayQueueProducer } from '../../producer/delay-queue.producer.js';
 import type { JobSnapshot } from '../../redis/job-snapshot.js';
 import { sleep } from '../../time-and-randomness.js';
-import { DelayQueueError } from '../../delay-queue.errors.js';
+import { DelayQueueError, ShardCountError } from '../../delay-queue.errors.js';
 import { assertStoredId } from '../../job/job-id.js';
 import { action } from '../cli.js';
 import type { Cli } from '../cli.js';
@@ -23,8 +23,8 @@ export function addWatch(program: Command): void {
       action(async (cli, { group }: { group?: string }, queue: string, id: string) => {
         assertStoredId(id, 'id');
         const inGroup = group === undefined ? undefined : { group };
-        const { producer } = await cli.connect([queue]);
-        let job = await producer.get(queue, id, inGroup);
+        let session = await cli.connect([queue]);
+        let job = await session.producer.get(queue, id, inGroup);
         if (!job) throw notFound(`Queue "${queue}" has no job "${id}".`);
         let seen = '';
         for (;;) {
@@ -34,9 +34,10 @@ export function addWatch(program: Command): void {
           if (job.state === 'dead') return EXIT.refused;
           if (job.state === 'completed') return EXIT.done;
           await sleep(LOOK_EVERY_MS);
-          const next = await lookedUp(producer, queue, id, inGroup);
+          const next = await lookedUp(session.producer, queue, id, inGroup);
           if (next === 'gone') return gone(cli, queue, id);
-          job = next ?? job;
+          if (next === 'resharded') session = await session.again().catch(() => session);
+          else job = next ?? job;
         }
       }),
     );
@@ -48,10 +49,11 @@ async function lookedUp(
   queue: string,
   id: string,
   inGroup: GroupOption | undefined,
-): Promise<JobSnapshot | 'gone' | undefined> {
+): Promise<JobSnapshot | 'gone' | 'resharded' | undefined> {
   try {
     return (await producer.get(queue, id, inGroup)) ?? 'gone';
   } catch (error) {
+    if (error instanceof ShardCountError) return 'resharded';
     if (error instanceof DelayQueueError && error.retryable) return undefined;
     throw error;
   }

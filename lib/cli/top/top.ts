@@ -51,7 +51,7 @@ class Top {
 
   constructor(
     private readonly cli: Cli,
-    private readonly session: Session,
+    private session: Session,
     private readonly everyMs: number,
   ) {}
 
@@ -103,6 +103,7 @@ class Top {
         this.#before = this.#look;
         this.#look = look;
         this.#trouble = undefined;
+        await this.#knowShards(look);
       } catch (error) {
         this.#trouble = (error as Error).message;
       }
@@ -110,6 +111,11 @@ class Top {
     }
     if (this.#isOver) return;
     this.#timer = setTimeout(() => void this.#refresh(), this.everyMs);
+  }
+
+  /** While it runs, queues get another number of shards, and new ones have several. Read with the next frame. */
+  async #knowShards({ queues }: TopLook): Promise<void> {
+    if (queues.some(({ state }) => state === 'unreadable')) this.session = await this.session.again();
   }
 
   #draw(): void {

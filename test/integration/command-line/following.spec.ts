@@ -1,3 +1,5 @@
+import type { ChildProcess } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { handlerClass } from '../../helpers/app.js';
 import { commandLine, inTerminal, program } from '../../helpers/command-line.js';
@@ -59,6 +61,23 @@ describe('watch', () => {
     await eventually(() => expect(said.text).toContain('\ndue\t'));
     await producer.cancel('outlived', 'A');
     expect(await watching).toMatchObject({ code: 0 });
+  });
+
+  it('goes on with the job when its queue has got another number of shards', async () => {
+    const { producer } = await here.start({ options: { consume: false } });
+    for (const id of ['A', 'B', 'C', 'D']) await producer.enqueue('split', 1, { id, delay: '1h' });
+    const watched = ['A', 'B', 'C', 'D'].map((id) => {
+      const { said, settings } = reader();
+      return { id, said, ended: run(['watch', 'split', id], settings) };
+    });
+    for (const { said } of watched) await eventually(() => expect(said.text).toMatch(/^delayed\t/));
+    expect((await run(['reshard', 'split', '--to', '2', '--yes'])).code).toBe(0);
+    // Long enough for each to look again.
+    await sleep(1_500);
+    expect((await run(['run-now', 'split', 'A', 'B', 'C', 'D'])).code).toBe(0);
+    for (const { said } of watched) await eventually(() => expect(said.text).toContain('\ndue\t'));
+    await run(['cancel', 'split', 'A', 'B', 'C', 'D', '--yes']);
+    for (const { ended } of watched) expect(await ended).toMatchObject({ code: 0, stderr: expect.any(String) });
   });
 
   it('ends with 4 when the job is dead', async () => {
@@ -136,6 +155,26 @@ describe('top', () => {
       },
     });
     expect(stdout.trimEnd().endsWith('\u001b[?25h\u001b[?1049l')).toBe(true);
+  });
+
+  it('sees a queue again that has got another number of shards', async () => {
+    const { producer } = await here.start({ options: { consume: false } });
+    for (const id of ['A', 'B', 'C']) await producer.enqueue('divided', 1, { id });
+    let said = '';
+    let top: ChildProcess | undefined;
+    const ended = inTerminal(here.world, ['top', '--every', '100ms'], {
+      with: (child) => (top = child).stdout!.on('data', (text: string) => (said += text)),
+    });
+    try {
+      await eventually(() => expect(said).toMatch(/divided +ok +3/));
+      expect((await run(['reshard', 'divided', '--to', '2', '--yes'])).code).toBe(0);
+      said = '';
+      // The first of these may have been read before.
+      await eventually(() => expect(said).toMatch(/divided +ok +3[^]*divided +ok +3/));
+    } finally {
+      top!.stdin!.write('q');
+      await ended;
+    }
   });
 
   it('is one table without a terminal', async () => {
