@@ -7,7 +7,7 @@ import { planOf, plannedAgain, releaseOf } from './bullmq-plan.js';
 import type { Plan, Reason, Release, Target } from './bullmq-plan.js';
 import { counted } from '../terminal/numbers.js';
 import { PLACES } from './bullmq-source.js';
-import type { BullJob, BullmqSource, Place } from './bullmq-source.js';
+import type { BullJob, BullmqSource, End, Place } from './bullmq-source.js';
 
 /** A job that is on its way is due then in the queue here: it is there, and no worker runs it. */
 export const PARKED_UNTIL = Date.UTC(2100, 0, 1);
@@ -52,7 +52,7 @@ export class BullmqImport {
   async foresee(): Promise<ImportReport> {
     for (const place of PLACES) {
       for (let offset = 0; ; offset += PAGE) {
-        const jobs = await this.source.page(place, offset, PAGE);
+        const jobs = await this.source.page(place, 'front', offset, PAGE);
         for (const { queue } of this.#importable(jobs)) this.#count(queue, 1);
         if (jobs.length < PAGE) break;
       }
@@ -67,10 +67,12 @@ export class BullmqImport {
     );
     try {
       await this.#resume();
-      // Workers and producers go on meanwhile, so it is done when nothing more is found.
+      for (const place of PLACES) await this.#takeAll(place, 'front');
+      // Workers and producers go on meanwhile, so it is done when nothing more is found. Now the other way round: what workers take at the
+      // front moves no job past the offset, and a delayed job whose time has come waits in a place that is looked at later.
       for (let found = 1; found > 0 && !interruption.happened;) {
         found = 0;
-        for (const place of PLACES) found += await this.#takeAll(place);
+        for (const place of PLACES.toReversed()) found += await this.#takeAll(place, 'back');
       }
     } finally {
       await this.source.unlock();
@@ -116,11 +118,11 @@ export class BullmqImport {
   }
 
   /** @returns how many it has brought here, and how many it has to look at again */
-  async #takeAll(place: Place): Promise<number> {
+  async #takeAll(place: Place, from: End): Promise<number> {
     const before = this.report.imported;
     let again = 0;
     for (let offset = 0; !this.cli.interruption.happened;) {
-      const jobs = await this.source.page(place, offset, PAGE);
+      const jobs = await this.source.page(place, from, offset, PAGE);
       const plans = this.#importable(jobs);
       offset += jobs.length - plans.length;
       const taken = plans.length === 0 ? [] : await this.source.take(plans);

@@ -6,6 +6,9 @@ import { FORGET, GIVE_BACK, PARKED, TAKE, UNLOCK } from './bullmq-scripts.js';
 /** Where a job of BullMQ waits: delayed, in the list, in the list of a paused queue, or among those with a priority. */
 export type Place = 'd' | 'w' | 's' | 'p';
 
+/** Of a place: where workers take jobs, or the other one. */
+export type End = 'front' | 'back';
+
 export const PLACES: readonly Place[] = ['w', 's', 'p', 'd'];
 
 export interface BullJob {
@@ -75,22 +78,26 @@ export class BullmqSource {
     return { active: running, failed, completed };
   }
 
-  /** Jobs at a place, those first that are taken first, behind the first `offset` ones. */
-  async page(place: Place, offset: number, most: number): Promise<BullJob[]> {
+  /** Jobs at a place, from the end where they are taken first or from the other one, behind the `offset` ones that are next to it. */
+  async page(place: Place, from: End, offset: number, most: number): Promise<BullJob[]> {
     const { commands } = this.connection;
     const key = this.key(NAMES[place]);
-    if (place === 'w' || place === 's') {
-      // Workers take from the right.
-      const ids = await this.connection.send(() => commands.lrange(key, -(offset + most), -(offset + 1)), key);
-      return this.#read(ids.toReversed().map((id) => ({ id, place, score: '0' })));
+    const isList = place === 'w' || place === 's';
+    // Workers take from the right of a list, and from the left of a sorted set.
+    const fromLeft = isList === (from === 'back');
+    const [start, stop] = fromLeft ? [offset, offset + most - 1] : [-(offset + most), -(offset + 1)];
+    const entries: { id: string; place: Place; score: string }[] = [];
+    if (isList) {
+      const ids = await this.connection.send(() => commands.lrange(key, start, stop), key);
+      entries.push(...ids.map((id) => ({ id, place, score: '0' })));
+    } else {
+      const flat = await this.connection.send(
+        () => commands.zrange(key, String(start), String(stop), 'WITHSCORES'),
+        key,
+      );
+      for (let i = 0; i < flat.length; i += 2) entries.push({ id: flat[i]!, place, score: flat[i + 1]! });
     }
-    const flat = await this.connection.send(
-      () => commands.zrange(key, String(offset), String(offset + most - 1), 'WITHSCORES'),
-      key,
-    );
-    const entries = [];
-    for (let i = 0; i < flat.length; i += 2) entries.push({ id: flat[i]!, place, score: flat[i + 1]! });
-    return this.#read(entries);
+    return this.#read(fromLeft ? entries : entries.toReversed());
   }
 
   async isPaused(): Promise<boolean> {

@@ -243,6 +243,39 @@ describe('import bullmq', () => {
     expect(await bull.left()).toEqual([]);
   });
 
+  it.each([
+    { place: 'wait', pages: ['-1000', '-2000'], delay: undefined },
+    { place: 'delayed', pages: ['0', '1000'], delay: HOUR },
+  ])(
+    'takes a job in `$place` also when one before it leaves while a thousand that stay there are read',
+    async (kind) => {
+      const { place, pages, delay } = kind;
+      const { producer } = await here.start({ options: { consume: false } });
+      const { redis } = here.world;
+      const bull = layout(`moved.${place}`);
+      const key = bull.key(place);
+      const later = (n: number) => (delay === undefined ? {} : { delay: delay + n });
+      const jobs = ids(1_500, (n) => ({ ...later(n), ...(n !== 1_000 && { fields: { parentKey: 'bull:x:1' } }) }));
+      await bull.add(jobs, await here.world.now());
+      // The job is behind the first page until that was read, and then not any more.
+      const monitor = await redis.monitor();
+      let looks = 0;
+      monitor.on('monitor', (_: string, [, read, from]: string[]) => {
+        if (read !== key) return;
+        // The first look is that before the question.
+        if (from === pages[0] && ++looks > 1) void (delay === undefined ? redis.rpop(key) : redis.zpopmin(key));
+        if (from === pages[1] && looks > 1)
+          void (delay === undefined ? redis.rpush(key, `next${looks}`) : redis.zadd(key, 0, `next${looks}`));
+      });
+      const { code, objects } = await run([bull.queue, bull.queue, '--yes', '--json']).finally(() =>
+        monitor.disconnect(),
+      );
+      expect([code, objects]).toMatchObject([6, [{ imported: 1 }]]);
+      expect(looks).toBeGreaterThanOrEqual(2);
+      expect(await producer.get(bull.queue, 'j1000')).toMatchObject({ state: delay === undefined ? 'due' : 'delayed' });
+    },
+  );
+
   /** Calls as soon as the import has brought something. */
   async function whenImporting(queue: string, act: () => void, atLeast = 1): Promise<void> {
     await eventually(async () =>
