@@ -10,6 +10,8 @@ export type Verdict = 'pass' | 'swallow' | 'cut';
 export class Proxy {
   /** Judges each chunk; by default all pass. */
   judge: (direction: Direction, chunk: Buffer) => Verdict = () => 'pass';
+  /** How long answers are held back. */
+  replyAfterMs = 0;
   connections = 0;
   lost = 0;
   readonly #sockets = new Set<Socket>();
@@ -55,7 +57,11 @@ export class Proxy {
     const pipe = (from: Socket, to: Socket, direction: Direction) => {
       from.on('data', (chunk: Buffer) => {
         const verdict = this.#deaf.has(from) ? 'swallow' : this.judge(direction, chunk);
-        if (verdict === 'pass') return void to.write(chunk);
+        if (verdict === 'pass') {
+          if (direction === 'request' || this.replyAfterMs === 0) return void to.write(chunk);
+          from.pause();
+          return void setTimeout(() => from.resume() && to.write(chunk), this.replyAfterMs);
+        }
         this.lost++;
         if (verdict === 'cut') {
           client.destroy();

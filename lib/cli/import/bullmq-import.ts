@@ -198,11 +198,11 @@ export class BullmqImport {
         const results = error.results as readonly (EnqueueResult | { error: Error })[];
         return results.map((result) => ('error' in result ? result.error : outcomeOf(result)));
       }
-      // One that is refused keeps all from being sent.
+      // One that is refused keeps all from being sent: it is looked for by halves.
       if (plans.length === 1) return [isRefusal(error) ? 'refused' : (error as Error)];
-      const each: ('parked' | Reason | Error)[] = [];
-      for (const plan of plans) each.push(...(await this.#enqueue(queue, [plan])));
-      return each;
+      const half = Math.ceil(plans.length / 2);
+      const first = await this.#enqueue(queue, plans.slice(0, half));
+      return [...first, ...(await this.#enqueue(queue, plans.slice(half)))];
     }
   }
 

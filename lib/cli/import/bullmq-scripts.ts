@@ -60,4 +60,6 @@ for i = 3, #ARGV do
 end
 return 'OK'`;
 
+export const KEEP_LOCK = `${LOCKED} return 'OK'`;
+
 export const UNLOCK = `if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end return 'OK'`;

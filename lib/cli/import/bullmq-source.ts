@@ -1,7 +1,7 @@
 import type { RedisConnection } from '../../redis/redis.connection.js';
-import { randomBytes, sleep } from '../../time-and-randomness.js';
+import { clearInterval, randomBytes, setInterval, sleep } from '../../time-and-randomness.js';
 import { CommandError, EXIT } from '../exit-codes.js';
-import { FORGET, GIVE_BACK, PARKED, TAKE, UNLOCK } from './bullmq-scripts.js';
+import { FORGET, GIVE_BACK, KEEP_LOCK, PARKED, TAKE, UNLOCK } from './bullmq-scripts.js';
 
 /** Where a job of BullMQ waits: delayed, in the list, in the list of a paused queue, or among those with a priority. */
 export type Place = 'd' | 'w' | 's' | 'p';
@@ -46,11 +46,13 @@ const CHILDREN = ['dependencies', 'processed', 'failed', 'unsuccessful'] as cons
 /** A delayed job has its due time in the upper bits of its score. */
 const STEPS_PER_MS = 4_096;
 const LOCK_MS = 10_000;
+const KEEP_LOCK_EVERY_MS = 2_500;
 const ASK_AGAIN_MS = 500;
 
 /** A queue of BullMQ, as versions 5 and 6 store it. */
 export class BullmqSource {
   readonly #token = randomBytes(9).toString('base64url');
+  #keeping: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly connection: RedisConnection,
@@ -157,14 +159,21 @@ export class BullmqSource {
     const { commands } = this.connection;
     const key = this.key('dq-import-lock');
     for (let waited = 0; waited <= LOCK_MS + ASK_AGAIN_MS; waited += ASK_AGAIN_MS) {
-      if (await this.connection.send(() => commands.set(key, this.#token, 'PX', LOCK_MS, 'NX'), key)) return;
+      if (await this.connection.send(() => commands.set(key, this.#token, 'PX', LOCK_MS, 'NX'), key))
+        return this.#keepLock();
       waiting();
       await sleep(ASK_AGAIN_MS);
     }
     throw new CommandError(EXIT.refused, `Another import of "${this.queue}" goes on.`);
   }
 
+  /** Large jobs and slow connections take longer than a lock lasts. That it was lost, the next step says. */
+  #keepLock(): void {
+    this.#keeping = setInterval(() => void this.#eval(KEEP_LOCK, [], []).catch(() => undefined), KEEP_LOCK_EVERY_MS);
+  }
+
   async unlock(): Promise<void> {
+    clearInterval(this.#keeping);
     const key = this.key('dq-import-lock');
     await this.connection.send(() => this.connection.commands.eval(UNLOCK, 1, key, this.#token), key);
   }

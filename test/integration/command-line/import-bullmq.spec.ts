@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import { handlerClass } from '../../helpers/app.js';
 import { BullmqLayout } from '../../helpers/bullmq-layout.js';
 import type { BullmqJob } from '../../helpers/bullmq-layout.js';
@@ -8,8 +8,14 @@ import { commandLine } from '../../helpers/command-line.js';
 import type { RunSettings } from '../../helpers/command-line.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
+import { Proxy } from '../../helpers/proxy.js';
 
 const here = inAWorld();
+let proxy: Proxy | undefined;
+afterEach(async () => {
+  await proxy?.close();
+  proxy = undefined;
+});
 const HOUR = 3_600_000;
 const JOBS = Number(process.env['IMPORTED_JOBS'] ?? 20_000);
 /** Jobs that are due then are on their way. */
@@ -275,6 +281,47 @@ describe('import bullmq', () => {
       expect(await producer.get(bull.queue, 'j1000')).toMatchObject({ state: delay === undefined ? 'due' : 'delayed' });
     },
   );
+
+  /** An import whose queue here is behind a proxy. */
+  function behind(proxy: Proxy, queue: string) {
+    const world = { url: proxy.url, connection: proxy.url, prefix: here.world.prefix };
+    const from = ['--from-redis', here.world.url, '--from-prefix', prefix()];
+    return commandLine(world, ['import', 'bullmq', queue, queue, ...from, '--yes', '--json']);
+  }
+
+  it('brings those jobs by few calls that lie beside one that is refused', async () => {
+    await here.start({ options: { consume: false } });
+    const bull = layout('refusing');
+    const jobs = ids(1_000, (n) => ({ delay: HOUR, ...(n === 500 && { data: 'x'.repeat(300_000) }) }));
+    await bull.add(jobs, await here.world.now());
+    proxy = await Proxy.before(here.world.url);
+    let calls = 0;
+    proxy.judge = (direction) => {
+      if (direction === 'request') calls++;
+      return 'pass';
+    };
+    const { code, objects } = await behind(proxy, 'refusing');
+    expect([code, objects]).toMatchObject([6, [{ imported: 999, stayed: { refused: 1 } }]]);
+    expect(calls).toBeLessThan(200);
+  });
+
+  it('keeps its lock while it waits longer for an answer than a lock lasts', async () => {
+    await here.start({ options: { consume: false } });
+    const bull = layout('slow');
+    await bull.add(ids(10, () => ({ delay: HOUR })), await here.world.now()); // prettier-ignore
+    const slow = (proxy = await Proxy.before(here.world.url));
+    let isSent = false;
+    let longAnswers = 0;
+    proxy.judge = (direction, chunk) => {
+      // The call that brings the jobs, and then its answer.
+      if (direction === 'request') isSent ||= chunk.includes('"j5"');
+      else slow.replyAfterMs = isSent && ++longAnswers === 1 ? 11_000 : 0;
+      return 'pass';
+    };
+    const { code, objects } = await behind(proxy, 'slow');
+    expect([code, objects]).toMatchObject([0, [{ imported: 10, resumed: 0 }]]);
+    expect(longAnswers).toBeGreaterThan(0);
+  }, 60_000);
 
   /** Calls as soon as the import has brought something. */
   async function whenImporting(queue: string, act: () => void, atLeast = 1): Promise<void> {
