@@ -22,7 +22,7 @@ import type { Given } from './job/payload-types.js';
 import { boolean, isPlainObject, notOptions, reading } from './job/option-rules.js';
 import { isQueueDefinition } from './job/queue-definition.js';
 import type { QueueDefinition } from './job/queue-definition.js';
-import { endsProblem, nameProblem } from './job/queue-name.js';
+import { loggedNameProblem } from './job/queue-name.js';
 import { DelayQueue, getQueueToken } from './producer/delay-queue.js';
 import type { DelayQueueProducer } from './producer/delay-queue.producer.js';
 
@@ -225,7 +225,7 @@ function assemble(
   noteRoot();
   const { name = DEFAULT_INSTANCE, isGlobal = true } = extras;
   // The name is part of every log line, as the prefix is part of every key.
-  const problem = nameProblem(name, 64) ?? endsProblem(name);
+  const problem = loggedNameProblem(name, 64);
   if (problem !== undefined) {
     throw new InvalidOptionError(`forRoot({ name }): ${problem}. Use 1 to 64 printable characters without braces.`);
   }

@@ -4,7 +4,7 @@ import { InvalidOptionError } from './delay-queue.errors.js';
 import type { ContextProvider } from './job/current-job.js';
 import { parseDurability, waitTimeout } from './job/durability.js';
 import type { Durability, ResolvedDurability } from './job/durability.js';
-import { MAX_TIMER_MS, parseDuration, schemeOnly, shown } from './job/duration.js';
+import { MAX_TIMER_MS, parseDuration, shown } from './job/duration.js';
 import type { Duration } from './job/duration.js';
 import { boolean, integer, isPlainObject, oneOf, readOptions } from './job/option-rules.js';
 import type { OptionNaming, OptionRules } from './job/option-rules.js';
@@ -15,7 +15,7 @@ import { checkCodecs } from './job/payload-codec.js';
 import type { CodecOption } from './job/payload-codec.js';
 import { assertShares, LIMIT_RULES } from './job/queue-limits.js';
 import type { QueueLimits, ResolvedLimits } from './job/queue-limits.js';
-import { assertQueueName, endsProblem, nameProblem } from './job/queue-name.js';
+import { assertQueueName, loggedNameProblem } from './job/queue-name.js';
 import { checkConnection, unsetHost } from './redis/connection-option.js';
 import type { ConnectionOption } from './redis/connection-option.js';
 import { MOST_SHARDS } from './shards/shard-state.js';
@@ -366,9 +366,7 @@ function resolveDeadLetters(value: unknown, naming: OptionNaming): ResolvedModul
 }
 
 function checkPrefix(value: unknown, field: string): string {
-  // A URL would be in every key, and in the log.
-  const url = typeof value === 'string' && schemeOnly(value);
-  const problem = url ? `${url} is a URL` : (nameProblem(value, 64) ?? endsProblem(value as string));
+  const problem = loggedNameProblem(value, 64);
   if (problem === undefined) return value as string;
   throw new InvalidOptionError(`${field}: ${problem}. Use 1 to 64 printable characters without braces.`);
 }

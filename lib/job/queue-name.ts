@@ -1,5 +1,5 @@
 import { InvalidQueueError } from '../delay-queue.errors.js';
-import { shown } from './duration.js';
+import { schemeOnly, shown } from './duration.js';
 
 // Braces would move the hash tag of the keys, and with it jobs to another Cluster slot. Control characters, line
 // separators and lone surrogates break logs and do not survive UTF-8.
@@ -26,14 +26,21 @@ export function nameProblem(value: unknown, maxLength: number): string | undefin
  * @throws InvalidQueueError
  */
 export function assertQueueName(name: unknown, field = 'Queue name'): string {
-  const problem = nameProblem(name, 128) ?? endsProblem(name as string);
+  const problem = loggedNameProblem(name, 128);
   if (problem !== undefined) {
     throw new InvalidQueueError(`${field}: ${problem}. Use 1 to 128 printable characters without braces.`);
   }
   return name as string;
 }
 
+/** The same of a name that stands in log lines, where a URL could show its password. */
+export function loggedNameProblem(value: unknown, maxLength: number): string | undefined {
+  const url = typeof value === 'string' ? schemeOnly(value) : undefined;
+  if (url !== undefined) return `${url} is a URL`;
+  return nameProblem(value, maxLength) ?? endsProblem(value as string);
+}
+
 /** Invisible at the ends of a name: two queues that look the same would be a job that nobody runs. */
-export function endsProblem(name: string): string | undefined {
+function endsProblem(name: string): string | undefined {
   return name === name.trim() ? undefined : `${shown(name)} begins or ends with a space`;
 }

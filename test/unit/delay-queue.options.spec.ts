@@ -665,8 +665,8 @@ describe('forRoot() and forFeature()', () => {
     expect(() => DelayQueueModule.forRoot({ isGlobal: 'no' as never })).toThrow('isGlobal');
   });
 
-  it.each(['a\nb', '\x1b[2J', 'x'.repeat(65), ' eu'])(
-    'took an instance name that breaks lines of the log: %j',
+  it.each(['a\nb', '\x1b[2J', 'x'.repeat(65), ' eu', 'redis://:secret@host'])(
+    'took an instance name that breaks lines of the log, or shows a password there: %j',
     (name) => {
       expect(() => DelayQueueModule.forRoot({ name })).toThrow(InvalidOptionError);
     },

@@ -10,6 +10,7 @@ describe('a queue name', () => {
     ['128 characters of two units each', '🚀'.repeat(128)],
     ['inner spaces', 'send mail'],
     ['colons, slashes and quotes', `a:b/c"d'e\\f*g`],
+    ['a URL that can have no password', 'https://example.com/jobs'],
     ['other scripts', 'płatność-支付-דחוי'],
     ['what objects have anyway', '__proto__'],
   ])('may be %s', (_, name) => {
@@ -37,6 +38,7 @@ describe('a queue name', () => {
     ['a high surrogate alone', 'a\ud83d'],
     ['a low surrogate alone', '\ude00a'],
     ['surrogates in the wrong order', '\ude00\ud83d'],
+    ['a URL with a password', 'redis://user:secret@host:6379'],
     ['undefined', undefined],
     ['null', null],
     ['a number', 5],
@@ -52,5 +54,11 @@ describe('a queue name', () => {
         'Use 1 to 128 printable characters without braces.',
     );
     expect(() => assertQueueName('\x1b[31m', '@OnDelayed() on A.b')).toThrow(/^@OnDelayed\(\) on A\.b: "\\u001b\[31m"/);
+  });
+
+  it('that is a URL is not shown, which would tell its password', () => {
+    expect(() => assertQueueName('redis://user:secret@host')).toThrow(
+      'Queue name: "redis://…" is a URL. Use 1 to 128 printable characters without braces.',
+    );
   });
 });
