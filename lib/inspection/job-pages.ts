@@ -65,11 +65,12 @@ export async function readJobPage(
   const bytes = Math.ceil(PAGE_BYTES / stores.length);
   const letter = STATE_LETTERS[state];
   const only = group === undefined ? undefined : context.shardOf(queue, '', groupNumber(group));
-  const raws = await calls.each(queue, place === undefined ? 'list' : 'listGroup', (index) => {
+  const argsOf = (index: number) => {
     const at = cursors[index];
     if (place !== undefined) return index === only ? at && [letter, place, at.score, at.id, limit, bytes] : undefined;
     return at && [letter, from ?? '-', to ?? '-', at.score, at.id, limit, bytes];
-  });
+  };
+  const raws = await calls.each(queue, place === undefined ? 'list' : 'listGroup', argsOf, 'list');
   const page = mergePages(raws as (ShardPage | undefined)[], cursors, limit);
   return { jobs: page.jobs.map(([id, ...fields]) => [id!, letter, ...fields]), cursor: page.cursor };
 }

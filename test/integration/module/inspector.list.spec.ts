@@ -41,6 +41,15 @@ describe('list()', () => {
     expect(await inspector.list(queue, 'due')).toEqual({ jobs: [] });
   });
 
+  it('of a group names itself where the queue cannot be read', async () => {
+    const { queue, producer, inspector } = await holding(here);
+    await producer.enqueue(queue, 1, { id: 'A', group: 'customer-1', delay: '1h' });
+    await here.world.redis.hset(here.world.key(queue, 'meta'), 'layout', '99');
+    await expect(inspector.list(queue, 'delayed', { group: 'customer-1' })).rejects.toThrow(
+      `(list of queue "${queue}")`,
+    );
+  });
+
   it('tells due, running and dead jobs too, as get() does', async () => {
     const { queue, producer, inspector, bring } = await holding(here);
     await bring('dead', 'dead');
