@@ -30,7 +30,7 @@ import type { SeenRun } from './watch.js';
 export interface HarnessOptions {
   /** What `forRoot({ name })` was given. Default: the unnamed one. */
   instance?: string;
-  /** How long (real time) handlers may run without any of them ending before they are reported. Default `'1s'`. */
+  /** How long (real time) handlers may run without any of them ending before they are reported. At least 1 ms. Default `'1s'`. */
   stallTimeout?: Duration;
 }
 
@@ -108,7 +108,7 @@ export class DelayQueueHarness {
       );
       made.set(runner, harness);
     }
-    if (stallTimeout !== undefined) harness.stallTimeoutMs = parseDuration(stallTimeout, 'stallTimeout');
+    if (stallTimeout !== undefined) harness.stallTimeoutMs = parseDuration(stallTimeout, 'stallTimeout', { min: 1 });
     return harness;
   }
 

@@ -81,8 +81,8 @@ describe.each(['memory', 'redis'] as const)('the harness on %s', (where) => {
         .compile();
     }
     const app = await module.init();
-    const harness = DelayQueueHarness.of(app, { stallTimeout });
     close.push(() => app.close());
+    const harness = DelayQueueHarness.of(app, { stallTimeout });
     return {
       harness,
       payments: app.get(Payments),
@@ -96,6 +96,10 @@ describe.each(['memory', 'redis'] as const)('the harness on %s', (where) => {
   afterEach(async () => {
     jest.useRealTimers();
     for (const one of close.splice(0).reverse()) await one();
+  });
+
+  it('refuses a stallTimeout of nothing, with which each handler that waits for anything would count as one that hangs', async () => {
+    await expect(start('0s')).rejects.toThrow('stallTimeout: "0s" is too short: at least 1 ms.');
   });
 
   it('runs delayed jobs and retries at their times, and shows what became of them', async () => {
