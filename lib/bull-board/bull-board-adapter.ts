@@ -65,9 +65,11 @@ export function delayQueueBoardAdapter<Base extends object>(
       const counts = await inspector.counts(queue);
       return Object.fromEntries([...STATES].map(([status, state]) => [status, counts[state]]));
     };
-    getJobs = async (statuses: readonly string[], start = 0, end = PAGE - 1) => {
+    getJobs = async (statuses: readonly string[], start = 0, end = -1) => {
       const states = statuses.map((status) => STATES.get(status)).filter((state) => state !== undefined);
-      const pages = await Promise.all(states.map((state) => jobsBetween(inspector, queue, state, start, end)));
+      // To BullMQ an end of -1 is the last job. Nobody looks through more of them, and all are held in memory.
+      const last = end < 0 ? MOST_BEFORE - 1 : end;
+      const pages = await Promise.all(states.map((state) => jobsBetween(inspector, queue, state, start, last)));
       return pages.flat().map(toBoard);
     };
     getJob = async (id: string) => {

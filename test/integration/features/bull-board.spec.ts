@@ -109,6 +109,18 @@ describe('on a bull-board, a queue', () => {
     expect((await read('latest')).jobs).toHaveLength(12);
   });
 
+  it('gives all its jobs where no range is asked for, or one to the last, as BullMQ does', async () => {
+    const app = await start();
+    const queue = fresh();
+    const payloads = Array.from({ length: 230 }, (_, n) => ({ payload: n, id: `J${n}`, delay: `${n + 1}h` }));
+    await app.producer.enqueueMany(queue, payloads);
+    const { adapter } = boardOf(app, queue);
+    expect(await adapter.getJobs(['delayed'])).toHaveLength(230);
+    expect(await adapter.getJobs(['delayed'], 0, -1)).toHaveLength(230);
+    const last = await adapter.getJobs(['delayed'], 228, -1);
+    expect(last.map((job) => job.toJSON().id)).toEqual(['J228', 'J229']);
+  });
+
   it('takes the acts of the board on single jobs, and says which it does not', async () => {
     const app = await start();
     const queue = fresh();
