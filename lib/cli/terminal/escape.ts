@@ -8,9 +8,22 @@ export function escaped(text: string): string {
   return text.replaceAll(DANGEROUS, (found) => NAMED[found] ?? unicode(found));
 }
 
-/** JSON has no line breaks of its own, so what is found here stands within its texts. */
+/**
+ * JSON has no line breaks of its own, so what is found here stands within its texts. A codec may have kept what JSON does not know: a BigInt
+ * becomes a text, and what holds itself a mark.
+ */
 export function escapedJson(value: unknown): string {
-  const text = JSON.stringify(value, (_, inner: unknown) => (typeof inner === 'bigint' ? String(inner) : inner));
+  /** Those within which the present value stands, from the outermost on. */
+  const around: unknown[] = [];
+  const text = JSON.stringify(value, function (this: unknown, _, inner: unknown) {
+    if (typeof inner === 'bigint') return String(inner);
+    if (typeof inner !== 'object' || inner === null) return inner;
+    // `this` holds the value, so what lies within it has been written.
+    around.length = around.lastIndexOf(this) + 1;
+    if (around.includes(inner)) return '[Circular]';
+    around.push(inner);
+    return inner;
+  });
   return text.replaceAll(DANGEROUS, unicode);
 }
 

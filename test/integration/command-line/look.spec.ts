@@ -1,4 +1,9 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { describe, expect, it } from '@jest/globals';
+import { devalueCodec } from '../../../lib/devalue/index.js';
 import { commandLine, inTerminal } from '../../helpers/command-line.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
 
@@ -158,4 +163,24 @@ it('stats tells what became of all jobs', async () => {
   await producer.enqueue('told', 1);
   expect((await run('stats', 'told', '--json')).objects).toMatchObject([{ queue: 'told', enqueued: 1, completed: 0 }]);
   expect((await run('stats')).lines.find((line) => line.startsWith('told\t1\t0\t0\t0\t0\t0\t0\t'))).toBeDefined();
+});
+
+describe('a payload that holds itself, as a codec keeps it', () => {
+  it('is written as JSON with a mark where it begins anew', async () => {
+    const codec = devalueCodec();
+    const { producer } = await here.start({ options: { consume: false, codec } });
+    const payload: Record<string, unknown> = { name: 'A', pair: [{ of: 1 }] };
+    payload['self'] = payload;
+    payload['twice'] = payload['pair'];
+    await producer.enqueue('circles', payload, { id: 'A', delay: '1h' });
+    const folder = mkdtempSync(join(tmpdir(), 'circles-'));
+    const file = join(folder, 'delay-queue.config.mjs');
+    const devalue = pathToFileURL(resolve('dist/esm/devalue/index.js')).href;
+    writeFileSync(file, `import { devalueCodec } from '${devalue}';\nexport default { codec: devalueCodec() };\n`);
+    const { code, stderr, objects } = await run('get', 'circles', 'A', '--json', '--config', file);
+    rmSync(folder, { recursive: true });
+    expect([code, stderr]).toEqual([0, '']);
+    const pair = [{ of: 1 }];
+    expect(objects).toMatchObject([{ id: 'A', payload: { name: 'A', pair, self: '[Circular]', twice: pair } }]);
+  });
 });
