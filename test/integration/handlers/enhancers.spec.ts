@@ -25,6 +25,7 @@ import type {
 import { APP_FILTER, APP_GUARD, APP_PIPE, REQUEST } from '@nestjs/core';
 import { Transform } from 'class-transformer';
 import { IsInt, IsString } from 'class-validator';
+import { timeout } from 'rxjs';
 import type { Observable } from 'rxjs';
 import {
   DiscardJob,
@@ -131,6 +132,35 @@ describe('a guard', () => {
 });
 
 describe('an interceptor', () => {
+  it('that gives the handler up does not tell it, so it overlaps with the retry; the timeout of the handler tells it', async () => {
+    const runs: DelayedJob[] = [];
+    let isOver: (() => void) | undefined;
+    const until = new Promise<void>((resolve) => (isOver = resolve));
+    const run = (job: DelayedJob) => {
+      runs.push(job);
+      return until;
+    };
+    class Reports {
+      @OnDelayed('given-up', { backoff: fixed(0) })
+      @UseInterceptors({ intercept: (_: ExecutionContext, next: CallHandler) => next.handle().pipe(timeout(20)) })
+      byInterceptor(_: unknown, job: DelayedJob) {
+        return run(job);
+      }
+      @OnDelayed('timed-out', { backoff: fixed(0), timeout: 20 })
+      byOption(_: unknown, job: DelayedJob) {
+        return run(job);
+      }
+    }
+    const { producer } = await here.start({ providers: [Reports] });
+    await producer.enqueue('given-up', 1);
+    await eventually(() => expect(runs.length).toBeGreaterThan(1));
+    expect(runs[0]!.signal.aborted).toBe(false);
+    runs.length = 0;
+    await producer.enqueue('timed-out', 1);
+    await eventually(() => expect(runs.find(({ queue }) => queue === 'timed-out')?.signal.aborted).toBe(true));
+    isOver!();
+  });
+
   it('runs around the handler and sees the job', async () => {
     const seen: unknown[] = [];
     class Timing implements NestInterceptor {
