@@ -8,7 +8,7 @@ export type ApiDeadReason = 'exhausted' | 'discarded' | 'leaseLost' | 'undecodab
 
 // GET me
 
-/** What this user may do, and what there is to look at. Ask first, once. */
+/** What this user may do, and what there is to look at. Ask first, once for each instance; of an unknown one it tells of the first. */
 export interface MeResponse {
   /** As `access` named it. */
   user?: string;

@@ -99,7 +99,7 @@ async function read(
   search: string,
 ): Promise<Answer> {
   const query = Fields.ofQuery(new URLSearchParams(search));
-  if (name === 'me') return jsonAnswer(await me(served, visitor));
+  if (name === 'me') return jsonAnswer(await me(served, visitor, query.optionalText('instance')));
   const reads = READS.get(name);
   if (!reads && name !== 'state') throw notFound('The API has nothing under this path.');
   const view = viewOf(served, query.optionalText('instance'));
@@ -143,8 +143,13 @@ function viewOf({ views }: Pick<Served, 'views'>, name: string | undefined): Ins
   throw new UnknownInstanceError(`Nothing here is called instance "${(name ?? '').slice(0, 64)}". There is ${known}.`);
 }
 
-async function me({ views, environment }: Served, { user, level }: Visitor): Promise<MeResponse> {
-  const view = viewOf({ views }, undefined);
+async function me(
+  { views, environment }: Served,
+  { user, level }: Visitor,
+  instance: string | undefined,
+): Promise<MeResponse> {
+  // A link may name an instance that is gone. The page offers the others then, and learns here which there are.
+  const view = viewOf({ views }, instance !== undefined && views.has(instance) ? instance : undefined);
   const { payloads, errors } = view.privateParts;
   return {
     ...(user !== undefined && { user }),

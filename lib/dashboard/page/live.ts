@@ -51,16 +51,16 @@ export function ageOfState(): number {
 }
 
 let tag: string | undefined;
+let meIsOf: string | undefined;
 let asked: AbortController | undefined;
 let timer: ReturnType<typeof setTimeout> | undefined;
 
-export async function loadMe(): Promise<void> {
-  try {
-    me.value = (await read('me')).fresh;
-    problem.value = undefined;
-  } catch (error) {
-    problem.value = asProblem(error);
-  }
+/** Of the instance that is looked at: what there is to see differs between them. */
+async function loadMe(signal: AbortSignal): Promise<void> {
+  const of = instance.peek();
+  if (me.peek() && of === meIsOf) return;
+  me.value = (await read('me', {}, { signal })).fresh;
+  meIsOf = of;
 }
 
 export async function loadState(): Promise<void> {
@@ -68,7 +68,7 @@ export async function loadState(): Promise<void> {
   asked?.abort();
   const question = (asked = new AbortController());
   try {
-    if (!me.peek()) await loadMe();
+    await loadMe(question.signal);
     const answer = await read('state', {}, { tag, signal: question.signal });
     tag = answer.tag;
     if (answer.fresh) {
@@ -76,7 +76,7 @@ export async function loadState(): Promise<void> {
       setClock((answer.fresh as { now?: number }).now ?? answer.fresh.readAt);
     }
     if (state.value?.redis.up) readSince.value = performance.now();
-    if (me.peek()) problem.value = undefined;
+    problem.value = undefined;
   } catch (error) {
     if (question.signal.aborted) return;
     problem.value = asProblem(error);

@@ -462,6 +462,25 @@ describe('the server', () => {
 });
 
 describe('several instances', () => {
+  it('say each for itself whether lateness is measured', async () => {
+    const eu = `${here.world.prefix}:measured`;
+    const { connection } = here.world;
+    const { get } = await serve({
+      root: { prefix: `${here.world.prefix}:not-measured` },
+      imports: [
+        DelayQueueModule.forRoot({ name: 'eu', connection, prefix: eu, shutdownHooksWarning: false, consume: false }),
+      ],
+    });
+    // The process that measures is another one.
+    await serve({ root: { prefix: eu }, imports: [DelayQueueHistoryModule] });
+    const historyOf = async (query: string) => (await get(`api/me${query}`)).body.features.history;
+    await eventually(async () => expect(await historyOf('?instance=eu')).toBe(true));
+    expect(await historyOf('?instance=default')).toBe(false);
+    expect(await historyOf('')).toBe(false);
+    // The page learns from it which ones there are, also where a link names one that is gone.
+    expect((await get('api/me?instance=us')).body).toMatchObject({ instances: ['default', 'eu'] });
+  });
+
   it('are looked at one by one', async () => {
     const queue = fresh();
     const { get, act, producer } = await serve({
