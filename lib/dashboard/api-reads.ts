@@ -33,11 +33,13 @@ export interface MeResponse {
 
 /**
  * All queues of an instance. Read at most once a second per process. Send `If-None-Match` with the `ETag` of the last
- * answer: 304 says that nothing but `readAt` has changed.
+ * answer: 304 says that nothing but `now` and `ageMs` has changed.
  */
 export interface StateResponse {
-  /** When Redis was read, by the clock of the server process; while Redis is away, when it last answered. */
-  readAt: Ms;
+  /** When Redis was read; left out where no queue was. */
+  now?: Ms;
+  /** For how long Redis has not answered: 0 while it does, and left out where it never did. */
+  ageMs?: number;
   redis: { up: true } | { up: false; problem: string };
   /** By name. */
   queues: QueueState[];

@@ -67,9 +67,9 @@ function Banner() {
     return (
       <div class="banner bad" role="alert">
         <strong>{trouble}</strong>
-        {state.value && (
-          <span>What you see is {duration(ageOfState())} old. The page asks again every two seconds.</span>
-        )}
+        <span>
+          <Age /> The page asks again every two seconds.
+        </span>
       </div>
     );
   }
@@ -77,9 +77,16 @@ function Banner() {
   return (
     <div class="banner" role="status">
       <strong>Refreshing is paused.</strong>
-      <span>What you see is {duration(ageOfState())} old.</span>
+      <span>
+        <Age />
+      </span>
     </div>
   );
+}
+
+function Age() {
+  const age = ageOfState();
+  return state.value && age !== undefined ? <>What you see is {duration(age)} old.</> : null;
 }
 
 function Refused() {

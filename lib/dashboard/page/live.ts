@@ -14,7 +14,7 @@ export const state = signal<StateResponse | undefined>(undefined);
 /** Why the last question had no answer. */
 export const problem = signal<ServerProblem | undefined>(undefined);
 /** `performance.now()` when Redis was last known to have answered what is shown. */
-const readSince = signal(0);
+const readSince = signal<number | undefined>(undefined);
 /** Moves each second, so that "in 3 s" does. */
 export const tick = signal(0);
 export const isHidden = signal(false);
@@ -42,12 +42,10 @@ export function now(): number {
   return known ? known.at + (performance.now() - known.since) : Date.now();
 }
 
-/** Ms since Redis was read. */
-export function ageOfState(): number {
+/** Ms since Redis was read; undefined where it never was. */
+export function ageOfState(): number | undefined {
   void tick.value;
-  if (readSince.value > 0) return performance.now() - readSince.value;
-  const present = state.value;
-  return present ? Math.max(0, Date.now() - present.readAt) : 0;
+  return readSince.value === undefined ? undefined : performance.now() - readSince.value;
 }
 
 let tag: string | undefined;
@@ -72,10 +70,12 @@ export async function loadState(): Promise<void> {
     const answer = await read('state', {}, { tag, signal: question.signal });
     tag = answer.tag;
     if (answer.fresh) {
-      state.value = answer.fresh;
-      setClock((answer.fresh as { now?: number }).now ?? answer.fresh.readAt);
+      const { now: at, ageMs } = (state.value = answer.fresh);
+      if (at !== undefined) setClock(at);
+      readSince.value = ageMs === undefined ? undefined : performance.now() - ageMs;
+    } else if (state.value?.redis.up) {
+      readSince.value = performance.now();
     }
-    if (state.value?.redis.up) readSince.value = performance.now();
     problem.value = undefined;
   } catch (error) {
     if (question.signal.aborted) return;

@@ -4,7 +4,7 @@ import { isUnattended, leftBehindMs } from '../../redis/counts.protocol.js';
 import type { ShardCounts } from '../../redis/counts.protocol.js';
 import { typedError } from '../../redis/redis.errors.js';
 import { sum, sumCounts } from '../../inspection/queue-counts.js';
-import { performance, wallClock, within } from '../../time-and-randomness.js';
+import { performance, within } from '../../time-and-randomness.js';
 import { tagged } from '../answers.js';
 import type { Tagged } from '../answers.js';
 import type { QueueState, QueueStatus, StateResponse } from '../api.js';
@@ -40,8 +40,10 @@ export class QueueStates {
   #answer: Tagged | undefined;
   #answeredAt = -Infinity;
   #reading: Promise<Tagged> | undefined;
-  /** When Redis last answered; epoch ms of this process. */
-  #readAt = 0;
+  /** When Redis last answered; monotonic ms. */
+  #readAt: number | undefined;
+  /** The same by the clock of Redis; undefined where no queue was read. */
+  #now: number | undefined;
   #more = 0;
 
   constructor(private readonly source: QueueSource) {}
@@ -55,19 +57,22 @@ export class QueueStates {
 
   async #look(): Promise<Tagged> {
     let redis: StateResponse['redis'] = { up: true };
+    this.#now = undefined;
     try {
       const { connection } = this.source.context;
       if (!connection.isReady) throw new Error(connection.trouble);
       await within(LIMIT_MS, this.#refresh(), () => new Error(`no answer within ${LIMIT_MS} ms`));
-      this.#readAt = wallClock();
+      this.#readAt = performance.now();
     } catch (error) {
       const { address } = this.source.context.connection;
       redis = { up: false, problem: `Redis at ${address} is not reachable: ${(error as Error).message}` };
     }
     const queues = [...this.#known].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, { state }]) => state);
     const counted = { redis, queues, more: this.#more };
-    this.#answer = tagged({ readAt: this.#readAt, ...counted } satisfies StateResponse, counted);
     this.#answeredAt = performance.now();
+    const ageMs = redis.up ? 0 : this.#readAt && Math.ceil(this.#answeredAt - this.#readAt);
+    const now = redis.up ? this.#now : undefined;
+    this.#answer = tagged({ now, ageMs, ...counted } satisfies StateResponse, counted);
     return this.#answer;
   }
 
@@ -93,6 +98,7 @@ export class QueueStates {
     this.#known.set(queue, next);
     try {
       const shards = await this.source.countsOf(queue);
+      this.#now = shards[0]!.now;
       let { nextHour } = next.state;
       if (now - next.hourAt >= HOUR_VALID_MS) {
         nextHour = await this.#nextHour(queue, shards.length);
