@@ -126,3 +126,15 @@ story('the address is the state: a link opens the same range, and goes back by t
   await page.goBack();
   await page.getByRole('heading', { name: '3 jobs due in this range' }).waitFor();
 });
+
+story('a link with times that are none shows the screen without them', async () => {
+  const desk = await openDesk();
+  await fill(desk, 3);
+  const { page, go } = await here.visit(desk.home);
+  await go('jobs?queue=payment.check&from=tomorrow&to=99999999999999999');
+  await page.getByRole('link', { name: 'order-2' }).waitFor();
+  expect(await page.getByLabel('Due from').inputValue()).toBe('');
+  await go('timeline?queue=payment.check&from=tomorrow&to=1&sf=x&st=y');
+  await page.getByText('Jobs by due time').waitFor();
+  expect(await page.getByRole('alert').count()).toBe(0);
+});

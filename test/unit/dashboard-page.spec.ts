@@ -7,7 +7,7 @@ import { marksOf } from '../../lib/dashboard/page/parts/axis.js';
 import { bucketsBetween } from '../../lib/dashboard/page/parts/brush.js';
 import { alone } from '../../lib/dashboard/page/parts/lone-points.js';
 import { peaksOf } from '../../lib/dashboard/page/parts/histogram-plot.js';
-import { hashOf, parseHash } from '../../lib/dashboard/page/route.js';
+import { hashOf, parseHash, timeOf } from '../../lib/dashboard/page/route.js';
 
 const shown = (text: string) => {
   const node = parseJson(text);
@@ -158,5 +158,22 @@ describe('the command for a shell', () => {
     expect(commandFor('payment.check', 'order-1')).toBe('npx nestjs-delay-queue get payment.check order-1');
     expect(commandFor('q', "a'b; rm -rf $HOME")).toBe(`npx nestjs-delay-queue get q 'a'\\''b; rm -rf $HOME'`);
     expect(commandFor('q', '-x')).toBe('npx nestjs-delay-queue get -- q -x');
+  });
+});
+
+describe('a time in the address', () => {
+  it.each(['', 'tomorrow', 'NaN', '1e3', '1.5', '99999999999999999', '8640000000000001', ' 1', undefined])(
+    'that is none counts as none: %j',
+    (text) => {
+      expect(timeOf(text)).toBeUndefined();
+    },
+  );
+
+  it.each([NaN, Infinity, 1e20])('of a field is empty for what is no time: %d', (at) => {
+    expect(toInput(at, 'utc')).toBe('');
+  });
+
+  it('is ms since 1970', () => {
+    expect([timeOf('0'), timeOf('1800000000000')]).toEqual([0, 1_800_000_000_000]);
   });
 });

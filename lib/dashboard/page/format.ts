@@ -102,8 +102,9 @@ export function axisTime(at: number, step: number, zone: Zone): string {
     : clock.slice(0, 5);
 }
 
-/** A time of the form that `<input type="datetime-local">` has. */
+/** A time of the form that `<input type="datetime-local">` has; '' for what is no time. */
 export function toInput(at: number, zone: Zone): string {
+  if (!isTime(at)) return '';
   const shifted = zone === 'utc' ? at : at - new Date(at).getTimezoneOffset() * 60_000;
   return new Date(shifted).toISOString().slice(0, 19);
 }
@@ -156,6 +157,6 @@ export function bytes(size: number): string {
   return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
 }
 
-function isTime(at: number): boolean {
+export function isTime(at: number): boolean {
   return Math.abs(at) <= 8.64e15;
 }

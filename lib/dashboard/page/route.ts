@@ -1,4 +1,5 @@
 import { computed, signal } from '@preact/signals';
+import { isTime } from './format.js';
 
 // The address is the state: what is shown can be linked, kept as a bookmark, and gone back to. It lies in the hash, so that
 // the page works below any path without a route of the server.
@@ -27,6 +28,11 @@ export function parseHash(hash: string): Route {
   const [path = '', query = ''] = hash.replace(/^#?\/?/, '').split(/\?(.*)/s);
   const screen = SCREENS.find((name) => name === path) ?? 'queues';
   return { screen, params: Object.fromEntries(new URLSearchParams(query)) };
+}
+
+/** A link may have been typed or cut: a time that is none counts as none. */
+export function timeOf(text: string | undefined): number | undefined {
+  return text !== undefined && /^-?\d{1,16}$/.test(text) && isTime(Number(text)) ? Number(text) : undefined;
 }
 
 export function hashOf(screen: Screen, params: Params): string {

@@ -4,7 +4,7 @@ import type { Chosen } from '../acts.js';
 import { count, fromInput, jobs, toInput } from '../format.js';
 import { canWrite, queues } from '../live.js';
 import { Choices, Empty, Loading, Trouble } from '../parts/basic.js';
-import { change, go, linkTo, route } from '../route.js';
+import { change, go, linkTo, route, timeOf } from '../route.js';
 import { useSelection } from '../selection.js';
 import type { Selection } from '../selection.js';
 import { zone } from '../settings.js';
@@ -26,8 +26,14 @@ export function JobsScreen() {
   return <JobsOfQueue queue={queue} />;
 }
 
+function rangeOfAddress(): { from: number | undefined; to: number | undefined } {
+  const { from, to } = route.value.params;
+  return { from: timeOf(from), to: timeOf(to) };
+}
+
 function JobsOfQueue({ queue }: { queue: string }) {
-  const { from, to, cursor } = route.value.params;
+  const { cursor } = route.value.params;
+  const { from, to } = rangeOfAddress();
   const state = STATES.find((one) => one === route.value.params['state']) ?? 'delayed';
   const range = state === 'running' ? {} : { from, to };
   const listKey = [queue, state, from, to, cursor].join('\n');
@@ -62,7 +68,7 @@ function JobsOfQueue({ queue }: { queue: string }) {
 }
 
 function States({ state, queue, row }: { state: ApiJobState; queue: string; row: QueueState | undefined }) {
-  const { from, to } = route.value.params;
+  const { from, to } = rangeOfAddress();
   const isWaiting = (name: ApiJobState) => name === 'delayed' || name === 'due';
   const choices = STATES.map((name) => ({
     value: name,
@@ -102,13 +108,13 @@ function OneJob({ queue }: { queue: string }) {
 }
 
 function RangeFields({ queue, state }: { queue: string; state: ApiJobState }) {
-  const { from, to } = route.value.params;
+  const { from, to } = rangeOfAddress();
   const what = state === 'dead' ? 'Died' : state === 'completed' ? 'Completed' : 'Due';
   const set = (name: 'from' | 'to', text: string) => {
     const at = text === '' ? undefined : fromInput(text, zone.value);
     change({ [name]: at, cursor: undefined });
   };
-  const shown = (at: string | undefined) => (at === undefined ? '' : toInput(Number(at), zone.value));
+  const shown = (at: number | undefined) => (at === undefined ? '' : toInput(at, zone.value));
   return (
     <div class="row">
       <label class="row">
@@ -150,7 +156,8 @@ interface PageProps {
 }
 
 function Page({ rows, next, state, queue, selection, reload }: PageProps) {
-  const { cursor, from, to } = route.value.params;
+  const { cursor } = route.value.params;
+  const { from, to } = rangeOfAddress();
   return (
     <>
       <section class="card" aria-label="Jobs">
@@ -209,10 +216,10 @@ interface Open {
 function Acts({ rows, state, queue, selection, reload }: Omit<PageProps, 'next'>) {
   const [open, setOpen] = useState<Open | undefined>(undefined);
   const [isOfRange, setOfRange] = useState(false);
-  const { from, to } = route.value.params;
+  const { from, to } = rangeOfAddress();
   const ids = [...selection.ids.value];
   const hasRange = (state === 'delayed' || state === 'due') && (from !== undefined || to !== undefined);
-  const range = { ...(from !== undefined && { from: Number(from) }), ...(to !== undefined && { to: Number(to) }) };
+  const range = { ...(from !== undefined && { from }), ...(to !== undefined && { to }) };
   if (ids.length === 0 && !open) return null;
   const close = (isDone: boolean) => {
     setOpen(undefined);

@@ -6,7 +6,7 @@ import { Choices, Empty, Figure, Loading, Relative, StatusBadge, Trouble } from 
 import type { Brushed } from '../parts/brush.js';
 import { Histogram } from '../parts/histogram.js';
 import type { Bars } from '../parts/histogram-plot.js';
-import { change, linkTo, route } from '../route.js';
+import { change, linkTo, route, timeOf } from '../route.js';
 import { asTable, zone } from '../settings.js';
 import { QueuePicker } from '../shell.js';
 import { useData } from '../use-data.js';
@@ -37,12 +37,13 @@ interface Wanted {
 }
 
 export function TimelineScreen() {
-  const { queue, span = '24h', from, to } = route.value.params;
-  const isZoomed = from !== undefined && to !== undefined;
+  const { queue, span = '24h', ...edges } = route.value.params;
+  const [from, to] = [timeOf(edges['from']), timeOf(edges['to'])];
+  const isZoomed = from !== undefined && to !== undefined && from < to;
   const extent = useData('timeline', span === ALL && !isZoomed ? { queue, buckets: 1 } : undefined, {
     everyMs: 60_000,
   });
-  const wanted = wantedOf(span, from, to, extent.value);
+  const wanted = isZoomed ? zoomed(from, to) : wantedOf(span, extent.value);
   const timeline = useData('timeline', wanted && { queue, ...wanted }, {
     everyMs: REFRESH_MS,
     subject: [queue, span, from, to].join(' '),
@@ -93,11 +94,11 @@ function Spans({ span, queue }: { span: string; queue: string | undefined }) {
   );
 }
 
-function wantedOf(span: string, from?: string, to?: string, extent?: TimelineResponse): Wanted | undefined {
-  if (from !== undefined && to !== undefined) {
-    const buckets = Math.max(1, Math.min(60, Number(to) - Number(from)));
-    return { from: Number(from), to: Number(to), buckets };
-  }
+function zoomed(from: number, to: number): Wanted {
+  return { from, to, buckets: Math.min(60, to - from) };
+}
+
+function wantedOf(span: string, extent: TimelineResponse | undefined): Wanted | undefined {
   if (span === ALL) {
     if (!extent) return undefined;
     const start = extent.firstDueAt ?? extent.now;
@@ -116,12 +117,10 @@ interface ShownProps {
 }
 
 function Shown({ timeline, queue, forecast, isZoomed }: ShownProps) {
-  const { sf, st } = route.value.params;
+  const sf = timeOf(route.value.params['sf']);
+  const st = timeOf(route.value.params['st']);
   const isOfAll = route.value.params['span'] === ALL;
-  const brushed: Brushed | undefined = useMemo(
-    () => (st === undefined ? undefined : { from: sf === undefined ? undefined : Number(sf), to: Number(st) }),
-    [sf, st],
-  );
+  const brushed: Brushed | undefined = useMemo(() => (st === undefined ? undefined : { from: sf, to: st }), [sf, st]);
   const brush = (chosen: Brushed) => change({ sf: chosen.from, st: chosen.to }, { replace: true });
   // Where the overdue lie within the time that is shown, a strip for them would show them twice.
   const overdue = isZoomed || isOfAll ? 0 : timeline.overdue;
