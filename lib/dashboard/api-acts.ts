@@ -121,7 +121,7 @@ export interface PurgeRequest extends ActRequest {
 export interface PurgeResponse {
   /** With `dryRun`: so many would be, all that there are. */
   removed: number;
-  /** Of these states; call again while there are some. */
+  /** Of these states, as many as there were when the call began; call again while there are some. */
   remaining: number;
 }
 

@@ -39,20 +39,14 @@ export const purge: Act = async (view, queue, body) => {
   const states = [...new Set(given ?? ['waiting', 'dead'])].map((state) =>
     oneOf(state, PURGED_STATES, 'purge({ states })'),
   );
-  let removed = 0;
-  if (dryRun) {
-    removed = await purgeable(view, queue, states);
-  } else {
-    if (confirm !== queue) {
-      throw new DashboardProblem(
-        409,
-        'DASHBOARD_NOT_CONFIRMED',
-        `Type the name of the queue, "${queue}", to purge it.`,
-      );
-    }
-    const shards = [...view.context.stores(queue).keys()];
-    for (const state of states) removed += await view.calls.purge(queue, state, shards, MOST - removed);
+  if (!dryRun && confirm !== queue) {
+    throw new DashboardProblem(409, 'DASHBOARD_NOT_CONFIRMED', `Type the name of the queue, "${queue}", to purge it.`);
   }
-  const answer: PurgeResponse = { removed, remaining: dryRun ? removed : await purgeable(view, queue, states) };
+  // Counted before, so that an error of it never stands for jobs that are gone.
+  const found = await purgeable(view, queue, states);
+  let removed = dryRun ? found : 0;
+  const shards = [...view.context.stores(queue).keys()];
+  for (const state of dryRun ? [] : states) removed += await view.calls.purge(queue, state, shards, MOST - removed);
+  const answer: PurgeResponse = { removed, remaining: dryRun ? found : Math.max(0, found - removed) };
   return { answer, count: removed, outcomes: { removed }, dryRun };
 };

@@ -171,6 +171,16 @@ describe.each(ADAPTERS)('on %s, acts', (adapter) => {
   });
 });
 
+it('a purge that cannot count removes nothing: what it answers is true', async () => {
+  const dashboard = await serve();
+  const queue = fresh();
+  await dead(dashboard, queue, { X: 'exhausted' });
+  await here.world.redis.set(here.world.key(queue, 'quarantine'), 'no sorted set');
+  const { problem } = await dashboard.act('queue/purge', { queue, confirm: queue, states: ['dead'] });
+  expect(problem).toMatchObject({ status: 500, code: 'ERR_DQ_STORED_DATA' });
+  expect(await here.world.redis.zcard(here.world.key(queue, 'dead'))).toBe(1);
+});
+
 it('a purge counts and leaves what schedules have made ahead', async () => {
   const dashboard = await serve();
   const queue = fresh();
