@@ -66,8 +66,9 @@ export interface JobsActResponse {
   cursor?: string;
 }
 
-/** At most 1,000 ids; or all, 1,000 in a call, the oldest first. */
-export type DeadChoiceRequest = { ids: string[]; all?: never } | { all: true; ids?: never };
+/** At most 1,000 ids; or all, the oldest first: in a call at most `most`, which is 1,000 where it is left out. */
+export type DeadChoiceRequest =
+  { ids: string[]; all?: never; most?: never } | { all: true; ids?: never; most?: number };
 
 /** POST dead/requeue */
 export type RequeueRequest = ActRequest &
@@ -110,8 +111,9 @@ export interface PauseResponse {
   publishingPaused: boolean;
 }
 
-/** POST queue/purge: 1,000 jobs in a call. Running jobs stay. */
+/** POST queue/purge: in a call at most `most` jobs, which is 1,000 where it is left out. Running jobs stay. */
 export interface PurgeRequest extends ActRequest {
+  most?: number;
   /** Default: waiting and dead. */
   states?: ('waiting' | 'dead' | 'completed')[];
   /** The name of the queue, typed by the user. Not needed with `dryRun`. */

@@ -1,6 +1,9 @@
 import { shown } from '../job/duration.js';
 import { badRequest } from './problems.js';
 
+/** Jobs in one call. */
+export const MOST = 1_000;
+
 /**
  * The fields of a query or of a body, by name. What is none of those that were asked for is refused: a misspelt `range` must not
  * mean all jobs.
@@ -57,6 +60,13 @@ export class Fields {
     const number = typeof value === 'string' && /^-?\d{1,16}$/.test(value) ? Number(value) : value;
     if (Number.isSafeInteger(number)) return number as number;
     throw badRequest(`${this.where}: \`${name}\` must be a whole number, but is ${shown(value)}.`);
+  }
+
+  /** How many jobs a call may change. */
+  most(): number {
+    const most = this.number('most') ?? MOST;
+    if (most >= 1 && most <= MOST) return most;
+    throw badRequest(`${this.where}: \`most\` must be 1 to ${MOST}, but is ${most}.`);
   }
 
   /** Of a name that must be there. */

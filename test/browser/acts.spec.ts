@@ -196,3 +196,42 @@ story('a purge tells the number, and waits for the name of the queue', async () 
   await page.getByText('7 jobs of payment.check removed.').waitFor();
   await eventually(async () => expect(await desk.inspector.counts('payment.check')).toMatchObject({ delayed: 0 }));
 });
+
+story('acts on all take no more jobs than were confirmed, whatever comes meanwhile', async () => {
+  const desk = await openDesk({ providers: [Payments] });
+  const { producer, harness, inspector } = desk;
+  const die = async (from: number, to: number) => {
+    for (let n = from; n < to; n++) await producer.enqueue('payment.check', { order: n, fails: true }, { id: `d${n}` });
+    await harness.runDue();
+  };
+  await die(0, 6);
+  const { page, go } = await here.visit(desk.home);
+  await go('dead?queue=payment.check');
+  await page.getByRole('button', { name: 'Requeue all…' }).click();
+  await page.getByLabel(/First one after/).fill('1h');
+  const requeueAll = page.getByRole('button', { name: 'Requeue 6 dead letters' });
+  await requeueAll.waitFor();
+  await die(6, 9);
+  await requeueAll.click();
+  await page.getByText('6 jobs of payment.check requeued.').waitFor();
+  expect(await inspector.counts('payment.check')).toMatchObject({ delayed: 6, dead: 3 });
+
+  await page.getByText('3 dead letters, by cause.').waitFor();
+  await page.getByRole('button', { name: 'Remove all…' }).click();
+  const removeAll = page.getByRole('button', { name: 'Remove 3 dead letters' });
+  await removeAll.waitFor();
+  await die(9, 11);
+  await removeAll.click();
+  await page.getByText('3 jobs of payment.check removed.').waitFor();
+  expect(await inspector.counts('payment.check')).toMatchObject({ delayed: 6, dead: 2 });
+
+  await go('timeline?queue=payment.check');
+  await page.getByRole('button', { name: 'Purge…' }).click();
+  await page.getByRole('textbox').last().fill('payment.check');
+  const purge = page.getByRole('button', { name: 'Remove 8 jobs' });
+  await purge.waitFor();
+  await enqueue(desk, 5, () => 2 * HOUR);
+  await purge.click();
+  await page.getByText('8 jobs of payment.check removed.').waitFor();
+  expect(await inspector.counts('payment.check')).toMatchObject({ delayed: 5, dead: 0 });
+});

@@ -6,19 +6,18 @@ import type { Duration } from '../../job/duration.js';
 import { typedError } from '../../redis/redis.errors.js';
 import { serverTime } from '../../history/server-time.js';
 import type { RemoveDeadResponse, RequeueResponse } from '../api.js';
+import { MOST } from '../fields.js';
 import type { Fields } from '../fields.js';
 import type { InstanceView } from '../instance-view.js';
 import { badRequest } from '../problems.js';
 import type { Act } from './act.js';
-
-/** Of one call. */
-const MOST = 1_000;
 
 /** @returns 'all', or ids, which the library checks */
 function chosenBy(body: Fields): 'all' | string[] {
   const [ids, all] = [body.any('ids'), body.flag('all')];
   if ((ids === undefined) !== all) throw badRequest('body: give either `ids` or `all: true`.');
   if (all) return 'all';
+  if (body.any('most') !== undefined) throw badRequest('body: `most` goes with `all: true`.');
   if (!Array.isArray(ids)) throw badRequest('body: `ids` must be an array of ids.');
   if (ids.length > MOST)
     throw badRequest(`body: ${ids.length} \`ids\` are more than ${MOST}. Give them in several calls.`);
@@ -39,7 +38,7 @@ export const requeue: Act = async (view, queue, body) => {
   const chosen = chosenBy(body);
   const [reason, cursor, dryRun] = [body.optionalText('reason'), body.optionalText('cursor'), body.flag('dryRun')];
   const resetAttempts = body.any('resetAttempts');
-  const [delay, spread] = [body.any('delay'), body.any('spread')];
+  const [delay, spread, most] = [body.any('delay'), body.any('spread'), body.most()];
   body.end();
   if (chosen !== 'all' && (reason !== undefined || cursor !== undefined)) {
     throw badRequest('body: `reason` and `cursor` go with `all: true`.');
@@ -53,17 +52,19 @@ export const requeue: Act = async (view, queue, body) => {
       resetAttempts: resetAttempts as boolean,
       reason: reason as DeadReason,
       before,
-      ...(chosen === 'all' && { limit: MOST }),
+      ...(chosen === 'all' && { limit: most }),
     }).filter(([, value]) => value !== undefined),
   );
   let answer: RequeueResponse;
   if (dryRun) {
     const requeued =
-      chosen === 'all' ? await matching(view, queue, before!, reason) : await deadAmong(view, queue, chosen);
+      chosen === 'all'
+        ? Math.min(most, await matching(view, queue, before!, reason))
+        : await deadAmong(view, queue, chosen);
     answer = { requeued, remaining: await remainingOf(view, queue) };
   } else {
     answer = await view.inspector.requeueDead(queue, chosen, options);
-    const isMore = chosen === 'all' && answer.requeued >= MOST && answer.remaining > 0;
+    const isMore = chosen === 'all' && answer.requeued >= most && answer.remaining > 0;
     if (isMore) answer = { ...answer, cursor: String(before) };
   }
   const outcomes = { requeued: answer.requeued };
@@ -119,15 +120,15 @@ async function matching(
 
 export const removeDead: Act = async (view, queue, body) => {
   const chosen = chosenBy(body);
-  const dryRun = body.flag('dryRun');
+  const [dryRun, most] = [body.flag('dryRun'), body.most()];
   body.end();
   let answer: RemoveDeadResponse;
   if (dryRun) {
     const remaining = await remainingOf(view, queue);
-    const removed = chosen === 'all' ? Math.min(MOST, remaining) : await deadAmong(view, queue, chosen);
+    const removed = chosen === 'all' ? Math.min(most, remaining) : await deadAmong(view, queue, chosen);
     answer = { removed, remaining };
   } else {
-    answer = await view.inspector.removeDead(queue, chosen, { limit: MOST });
+    answer = await view.inspector.removeDead(queue, chosen, { limit: most });
   }
   return { answer, count: answer.removed, outcomes: { removed: answer.removed }, dryRun };
 };

@@ -7,9 +7,6 @@ import type { InstanceView } from '../instance-view.js';
 import { badRequest, DashboardProblem } from '../problems.js';
 import type { Act } from './act.js';
 
-/** Of one call. */
-const MOST = 1_000;
-
 function switching(change: (view: InstanceView, queue: string) => Promise<void>): Act {
   return async (view, queue, body) => {
     const dryRun = body.flag('dryRun');
@@ -34,6 +31,7 @@ async function purgeable({ calls }: InstanceView, queue: string, states: readonl
 
 export const purge: Act = async (view, queue, body) => {
   const [given, confirm, dryRun] = [body.any('states'), body.optionalText('confirm'), body.flag('dryRun')];
+  const most = body.most();
   body.end();
   if (given !== undefined && !Array.isArray(given)) throw badRequest('body: `states` must be an array.');
   const states = [...new Set(given ?? ['waiting', 'dead'])].map((state) =>
@@ -46,7 +44,7 @@ export const purge: Act = async (view, queue, body) => {
   const found = await purgeable(view, queue, states);
   let removed = dryRun ? found : 0;
   const shards = [...view.context.stores(queue).keys()];
-  for (const state of dryRun ? [] : states) removed += await view.calls.purge(queue, state, shards, MOST - removed);
+  for (const state of dryRun ? [] : states) removed += await view.calls.purge(queue, state, shards, most - removed);
   const answer: PurgeResponse = { removed, remaining: dryRun ? found : Math.max(0, found - removed) };
   return { answer, count: removed, outcomes: { removed }, dryRun };
 };

@@ -29,7 +29,8 @@ export interface Report {
   readonly error?: unknown;
 }
 
-const MOST_IDS = 1_000;
+/** Jobs in one call. */
+export const MOST = 1_000;
 
 /** What each outcome means for the user, and whether it is what was asked for. */
 export const OUTCOMES: Readonly<Record<ActOutcome, readonly [text: string, isDone: boolean]>> = {
@@ -68,7 +69,7 @@ export async function actOnJobs(request: JobActRequest, onProgress: (done: numbe
 function callsOf(chosen: Chosen): Chosen[] {
   if ('range' in chosen) return [chosen];
   const calls: Chosen[] = [];
-  for (let at = 0; at < chosen.ids.length; at += MOST_IDS) calls.push({ ids: chosen.ids.slice(at, at + MOST_IDS) });
+  for (let at = 0; at < chosen.ids.length; at += MOST) calls.push({ ids: chosen.ids.slice(at, at + MOST) });
   return calls;
 }
 

@@ -181,6 +181,28 @@ it('a purge that cannot count removes nothing: what it answers is true', async (
   expect(await here.world.redis.zcard(here.world.key(queue, 'dead'))).toBe(1);
 });
 
+it('acts on all take no more jobs than they are told to, and refuse a number that is none', async () => {
+  const dashboard = await serve();
+  const { act } = dashboard;
+  const queue = fresh();
+  await dead(dashboard, queue, { A: 'exhausted', B: 'exhausted', C: 'exhausted', D: 'exhausted' });
+  const all = { queue, all: true, most: 1 };
+  const asked = { ...all, dryRun: true };
+  expect((await act('dead/requeue', asked)).body).toEqual({ requeued: 1, remaining: 4 });
+  expect((await act('dead/remove', asked)).body).toEqual({ removed: 1, remaining: 4 });
+  expect((await act('dead/requeue', { ...all, delay: '1h' })).body).toMatchObject({ requeued: 1, remaining: 3 });
+  expect((await act('dead/remove', all)).body).toEqual({ removed: 1, remaining: 2 });
+  const purging = { queue, confirm: queue, states: ['dead', 'waiting'], most: 1 };
+  expect((await act('queue/purge', purging)).body).toEqual({ removed: 1, remaining: 2 });
+  for (const most of [0, -1, 1.5, 1_001, 'all']) {
+    for (const name of ['dead/requeue', 'dead/remove']) {
+      expect((await act(name, { ...all, most })).problem).toMatchObject({ code: 'DASHBOARD_BAD_REQUEST' });
+    }
+    expect((await act('queue/purge', { ...purging, most })).problem).toMatchObject({ code: 'DASHBOARD_BAD_REQUEST' });
+  }
+  expect((await act('dead/remove', { queue, ids: ['A'], most: 1 })).problem).toMatchObject({ status: 400 });
+});
+
 it('a purge counts and leaves what schedules have made ahead', async () => {
   const dashboard = await serve();
   const queue = fresh();

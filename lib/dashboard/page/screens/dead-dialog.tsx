@@ -1,5 +1,6 @@
 import { useRef, useState } from 'preact/hooks';
 import type { ApiDeadReason } from '../../api.js';
+import { MOST } from '../acts.js';
 import { count, jobs, parseDuration } from '../format.js';
 import { loadState, troubleText } from '../live.js';
 import { Ask } from '../parts/dialog.js';
@@ -34,7 +35,7 @@ export function DeadActDialog({ act: name, queue, chosen, many, what, onClose }:
   const run = async () => {
     setDone(0);
     const times = { ...(delayMs && { delay: delayMs }), ...(spreadMs && { spread: spreadMs }) };
-    const call = isRequeue ? requeue(queue, chosen, { ...times, resetAttempts }) : remove(queue, chosen);
+    const call = isRequeue ? requeue(queue, chosen, many, { ...times, resetAttempts }) : remove(queue, chosen, many);
     let total = 0;
     try {
       for await (const so of call) {
@@ -118,8 +119,8 @@ interface RequeueTimes {
   readonly resetAttempts: boolean;
 }
 
-/** Says after each call how many there were so far. */
-async function* requeue(queue: string, chosen: DeadChoice, times: RequeueTimes): AsyncGenerator<number> {
+/** Says after each call how many there were so far: no more than were confirmed, whatever dies meanwhile. */
+async function* requeue(queue: string, chosen: DeadChoice, many: number, times: RequeueTimes): AsyncGenerator<number> {
   if ('ids' in chosen) {
     yield (await act('dead/requeue', { queue, ids: [...chosen.ids], ...times })).requeued;
     return;
@@ -127,20 +128,21 @@ async function* requeue(queue: string, chosen: DeadChoice, times: RequeueTimes):
   let total = 0;
   let cursor: string | undefined;
   do {
-    const answer = await act('dead/requeue', { queue, ...chosen, ...times, ...(cursor !== undefined && { cursor }) });
+    const next = { most: Math.min(MOST, many - total), ...(cursor !== undefined && { cursor }) };
+    const answer = await act('dead/requeue', { queue, ...chosen, ...times, ...next });
     yield (total += answer.requeued);
     cursor = answer.cursor;
-  } while (cursor !== undefined);
+  } while (cursor !== undefined && total < many);
 }
 
-async function* remove(queue: string, chosen: DeadChoice): AsyncGenerator<number> {
+async function* remove(queue: string, chosen: DeadChoice, many: number): AsyncGenerator<number> {
   if ('ids' in chosen) {
     yield (await act('dead/remove', { queue, ids: [...chosen.ids] })).removed;
     return;
   }
   for (let total = 0; ;) {
-    const { removed, remaining } = await act('dead/remove', { queue, all: true });
+    const { removed, remaining } = await act('dead/remove', { queue, all: true, most: Math.min(MOST, many - total) });
     yield (total += removed);
-    if (removed === 0 || remaining === 0) return;
+    if (removed === 0 || remaining === 0 || total >= many) return;
   }
 }

@@ -1,9 +1,11 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { MOST } from '../acts.js';
 import { count, jobs } from '../format.js';
 import { asProblem, loadState, troubleText } from '../live.js';
 import { Ask } from '../parts/dialog.js';
 import { say } from '../parts/toasts.js';
 import { act } from '../server.js';
+import { total } from '../sums.js';
 
 type Purged = 'waiting' | 'dead' | 'completed';
 
@@ -20,16 +22,16 @@ export function PurgeDialog({ queue, onClose }: { queue: string; onClose: () => 
   const [done, setDone] = useState<number | undefined>(undefined);
   const [trouble, setTrouble] = useState('');
   const isStopped = useRef(false);
-  const many = useNumber(queue, states, setTrouble);
+  const found = useNumbers(queue, states, setTrouble);
+  const many = found && total(found, (of) => of.many);
 
-  const run = async () => {
+  const run = async (confirmed: readonly OfState[]) => {
     let removed = 0;
+    setDone(0);
     try {
-      for (;;) {
-        setDone(removed);
-        const answer = await act('queue/purge', { queue, states: [...states], confirm: typed });
-        removed += answer.removed;
-        if (answer.remaining === 0 || answer.removed === 0 || isStopped.current) break;
+      for await (const so of purge(queue, confirmed, typed)) {
+        setDone((removed = so));
+        if (isStopped.current) break;
       }
       say(`${jobs(removed)} of ${queue} removed.`);
       onClose();
@@ -46,7 +48,7 @@ export function PurgeDialog({ queue, onClose }: { queue: string; onClose: () => 
       act={done !== undefined ? `${count(done)} removed…` : `Remove ${many === undefined ? 'jobs' : jobs(many)}`}
       danger
       ready={isReady}
-      onSubmit={() => void run()}
+      onSubmit={() => void run(found!)}
       onClose={() => {
         isStopped.current = true;
         onClose();
@@ -75,6 +77,18 @@ export function PurgeDialog({ queue, onClose }: { queue: string; onClose: () => 
   );
 }
 
+/** Says after each call how many there were so far: of no state more than were confirmed, whatever comes meanwhile. */
+async function* purge(queue: string, confirmed: readonly OfState[], confirm: string): AsyncGenerator<number> {
+  let so = 0;
+  for (const { state, many } of confirmed) {
+    for (let left = many; left > 0;) {
+      const { removed } = await act('queue/purge', { queue, states: [state], confirm, most: Math.min(MOST, left) });
+      yield (so += removed);
+      left = removed === 0 ? 0 : left - removed;
+    }
+  }
+}
+
 function WhichStates({ states, onChoose }: { states: readonly Purged[]; onChoose: (states: Purged[]) => void }) {
   return (
     <fieldset class="stack">
@@ -95,23 +109,31 @@ function WhichStates({ states, onChoose }: { states: readonly Purged[]; onChoose
   );
 }
 
-function useNumber(queue: string, states: readonly Purged[], onTrouble: (text: string) => void): number | undefined {
+interface OfState {
+  readonly state: Purged;
+  readonly many: number;
+}
+
+function useNumbers(
+  queue: string,
+  states: readonly Purged[],
+  onTrouble: (text: string) => void,
+): readonly OfState[] | undefined {
   const key = states.join();
-  const [found, setFound] = useState<{ key: string; many: number } | undefined>(undefined);
+  const [found, setFound] = useState<{ key: string; numbers: readonly OfState[] } | undefined>(undefined);
   useEffect(() => {
     let isAsked = true;
-    const ask = async () => {
-      try {
-        const many = key === '' ? 0 : (await act('queue/purge', { queue, states: [...states], dryRun: true })).removed;
-        if (isAsked) setFound({ key, many });
-      } catch (error) {
-        if (isAsked) onTrouble(asProblem(error).message);
-      }
+    const numberOf = async (state: Purged): Promise<OfState> => {
+      const { removed } = await act('queue/purge', { queue, states: [state], dryRun: true });
+      return { state, many: removed };
     };
-    void ask();
+    Promise.all(states.map(numberOf)).then(
+      (numbers) => isAsked && setFound({ key, numbers }),
+      (error) => isAsked && onTrouble(asProblem(error).message),
+    );
     return () => {
       isAsked = false;
     };
   }, [queue, key]);
-  return found?.key === key ? found.many : undefined;
+  return found?.key === key ? found.numbers : undefined;
 }
