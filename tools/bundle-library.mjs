@@ -143,9 +143,10 @@ function withOwnNames(text) {
   return names.reduce((one, name) => one.replaceAll(new RegExp(`\\b_${name}\\b`, 'g'), name), text);
 }
 
-/** esbuild names each module as it lies on the machine of the build; people know it by its place in the repository. */
+/** esbuild names each module as it lies on the machine of the build; people know it by its place in the repository. What it says of itself goes. */
 function withPathsOfSources(text) {
-  return text.replace(/^\/\/ other:.*\n\n?/gm, '').replace(/^\/\/ dist-modules\/esm\/(.*)\.js$/gm, '// lib/$1.ts');
+  const own = /^\/\/ (?:other:|node_modules\/tslib\/|Annotate the CommonJS export names).*\n\n?/gm;
+  return text.replace(own, '').replace(/^\/\/ dist-modules\/esm\/(.*)\.js$/gm, '// lib/$1.ts');
 }
 
 /** Half as many characters at the beginning of lines: 42 kB of them. A text of several lines stays as it is. */
