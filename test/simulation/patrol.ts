@@ -225,7 +225,7 @@ export class Patrol {
       const [place] = places;
       if (!place || place.index === 'dead') continue;
       if (place.index === 'due' && Number(place.score) > this.simulation.clockMs(base) - 6_000) continue;
-      if (place.index === 'due' && this.#waitsForSlowOnes(base, id)) continue;
+      if (place.index === 'due' && this.#waitsInBacklog(base, id)) continue;
       if (place.index === 'due' && this.#waitsForTimeToComeAgain(base, id)) continue;
       if (place.index !== 'running' && this.#waitsForForgotten(base)) continue;
       if (place.index === 'running' && this.#stillRuns(base, id, place.score!)) continue;
@@ -252,13 +252,14 @@ export class Patrol {
   }
 
   /**
-   * A limit lets a few run at a time, and what holds these places is a worker that is slow for good: a round trip for each job. A backlog
-   * outlasts the run then. Jobs must still start, one after the other, if with a gap where an answer has taken so long that the library gave up
-   * the connection.
+   * A limit lets a few run at a time, and what holds these places is a worker that is slow for good: a round trip for each job. Or retries block,
+   * and jobs have gathered behind one that waited until a clock which was set back came to its time again. A backlog outlasts the run then. Jobs
+   * must still start, one after the other, if with a gap where an answer has taken so long that the library gave up the connection.
    */
-  #waitsForSlowOnes(base: string, id: string): boolean {
-    const { oracle, engine, configuration } = this.simulation;
-    if (!configuration.forGood.includes('slowForGood')) return false;
+  #waitsInBacklog(base: string, id: string): boolean {
+    const { oracle, engine, configuration, clocks } = this.simulation;
+    const hasGathered = oracle.limits.retriesBlock(`${base}due`) && clocks.setBackSince(base, 0) > STARTS_WITHIN_MS;
+    if (!configuration.forGood.includes('slowForGood') && !hasGathered) return false;
     const lately = engine.now - STARTS_WITHIN_MS - 2 * configuration.commandTimeoutMs;
     if (oracle.limits.mayStartSince(`${base}due`, id) < lately) return false;
     return [...oracle.claims.values()].some(({ shard, at }) => shard === `${base}due` && at > lately);
