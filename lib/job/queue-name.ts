@@ -33,7 +33,7 @@ export function assertQueueName(name: unknown, field = 'Queue name'): string {
   return name as string;
 }
 
-/** The same of a name that stands in log lines, where a URL could show its password. */
+/** Why this is no name for what stands in log lines, where a URL could show its password. */
 export function loggedNameProblem(value: unknown, maxLength: number): string | undefined {
   const url = typeof value === 'string' ? schemeOnly(value) : undefined;
   if (url !== undefined) return `${url} is a URL`;
