@@ -17,16 +17,24 @@ const FIRST_ID = 3;
 export class MoveRules implements ScriptRules {
   /** Payloads that are to leave, before the script. */
   #leaving = new Map<string, string>();
+  readonly #leases = new Map<string, number>();
 
   constructor(
     private readonly simulation: Simulation,
     private readonly oracle: Oracle,
   ) {}
 
+  /** Under what lease jobs were claimed there to be moved, ms; 0 where none was. */
+  leaseMs(dueKey: string): number {
+    return this.#leases.get(dueKey) ?? 0;
+  }
+
   begins({ name, keys, args }: RunningScript): void {
     this.#leaving.clear();
-    if (name === 'reserve')
+    if (name === 'reserve') {
+      this.#leases.set(keys[SHARD_KEYS.due]!, Number(args[1]));
       for (const id of args.slice(FIRST_ID)) this.oracle.job(id).reservedIn = keys[SHARD_KEYS.due];
+    }
     if (name !== 'unreserve' || this.#isResent(keys, args)) return;
     for (const id of args.slice(FIRST_ID, FIRST_ID + Number(args[2]))) {
       const payload = this.#payloadOf(keys, id);

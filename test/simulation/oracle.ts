@@ -409,6 +409,8 @@ export class Oracle implements ServerWitness {
 
   #takenBack(script: RunningScript, id: string): void {
     const { keys, takenBack, member } = script;
+    // It may run, with a process for itself, before the patrol looks again.
+    this.simulation.punctuality.quarantineAt = this.simulation.engine.now;
     const number = this.peek('ZSCORE', keys[SHARD_KEYS.running]!, id) as string | null;
     if (number === null) return; // It waited in `due` with losses, and goes to the quarantine only now.
     if (member && takenBack.size === 0) member.usefulSteps++;

@@ -189,7 +189,7 @@ export class Patrol {
     const { oracle, clocks } = this.simulation;
     if (!clocks.jumpsOf(shard).some((jump) => jump.ms < 0 && jump.at > at)) return leaseMs;
     const others = [...oracle.claims.values()].filter((one) => one.shard === shard);
-    return Math.max(leaseMs, ...others.map((one) => one.leaseMs));
+    return Math.max(leaseMs, oracle.moves.leaseMs(shard), ...others.map((one) => one.leaseMs));
   }
 
   #judgeLost(): void {
