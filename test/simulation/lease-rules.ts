@@ -191,6 +191,8 @@ export class LeaseRules implements ScriptRules {
   #judgeLoss(claim: ClaimHistory, id: string): void {
     const { member, queue } = claim;
     if (!claim.isKept || !member || !this.#isWell(member)) return;
+    // It has ended there, and its lease was renewed for others of its claim.
+    if (claim.jobs.get(id)?.isOutcomeLost) return;
     const last = this.oracle.job(id).claim;
     if (last?.isExtended && last.isLost && last.member === member && last.queue === queue && last.at > claim.at) return;
     const wellSince = Math.max(this.simulation.troubles.wellSince(member.process.name), member.bootedAt);

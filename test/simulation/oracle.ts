@@ -68,8 +68,9 @@ export class Oracle implements ServerWitness {
     scriptBegins: ({ source, keys, args, connection }) => {
       const name = this.simulation.nameOfScript(source);
       this.#askedOfDeposed = { name, keys, args, connection };
-      if (name !== 'step') return;
-      for (const { claim, id } of readStep(args).settled) {
+      // Its process settles it under the lease of its own that only this master has given.
+      const moved = name === 'extend' ? [{ claim: args[1]!, id: args[2]! }] : [];
+      for (const { claim, id } of name === 'step' ? readStep(args).settled : moved) {
         const job = this.claimOf(keys[SHARD_KEYS.due]!, claim)?.jobs.get(id);
         if (job) job.isOutcomeLost = true;
       }
