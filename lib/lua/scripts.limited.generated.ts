@@ -2166,7 +2166,7 @@ if not stays then fresh = math.min(math.max(fresh, now + own), now + longest) en
 call('ZADD', LEASES, 'XX', sole and sole_deadline(fresh) or fresh, claim)
 end
 local count = deadline and call('ZCOUNT', RUNNING, claim, claim) or 0
-if count < held then
+if count ~= held then
 local ids = count > 0 and call('ZRANGE', RUNNING, claim, claim, 'BYSCORE', 'LIMIT', 0, 200) or {}
 left[#left + 1] = claim
 left[#left + 1] = #ids

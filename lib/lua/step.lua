@@ -12,14 +12,14 @@
 --       7 how many jobs to claim from the quarantine, instead of due ones; a process that runs something adds a blank and the
 --          ms for which these jobs must have waited there   8 how long the entry in `idle` is good for, ms
 --       9 dead letters kept   10 age of dead letters, ms   11 n renewals   12 n groups   13 n outcomes
---       then per renewal: claim, ids held, lease ms of its own or 0, or -1 where it stays, and .5 more for the only job of its process; per group of completed jobs: claim, n, id...;
+--       then per renewal: claim, ids held before this step, lease ms of its own or 0, or -1 where it stays, and .5 more for the only job of its process; per group of completed jobs: claim, n, id...;
 --       per outcome: verb, claim, id, a, b, c
 --         r retry     a delay ms, b errors          s snooze   a delay ms, b '' or header and payload
 --         d dead      a reason, b errors, c charge  x expired  -     l release  a due ms, b ms from now at least or '', c 1 nothing has begun, 2 and it keeps no place
 --         (errors: the error as JSON. If an attempt failed, a newline and its short line follow, to join those of earlier attempts)
 -- Reply now in us, claim number, head of due or -1, first lease deadline or -1 (only with s), flags (w leader, v isolator, c due jobs may be left,
 --       p paused, n nothing of this shard was stored, or that is in doubt, l claims count for limits: nothing is given ahead, f no more may run before one ends), processes in idle or -1 (only with i), jobs in quarantine, then five lists: lost ids; ids to abort; claims of which
---       less is left than the caller holds (claim, n, id...); claimed jobs; ids whose outcome gave way to a replacement or a
+--       not as many are left as the caller holds (claim, n, id...); claimed jobs; ids whose outcome gave way to a replacement or a
 --       cancellation. Of a claimed job three texts: `due` or `due attempts`, id, envelope; all of them as one text with \30 in
 --       between, or as a list where a text has that in it itself. Then since when the first one in quarantine is there, or -1. Last: what
 --       CHANGED holds, if nothing runs and nothing is due soon, so that the worker may rest until it

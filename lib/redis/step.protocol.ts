@@ -95,7 +95,7 @@ export interface StepReply {
   readonly quarantinedSince: number | undefined;
   readonly lost: readonly string[];
   readonly aborted: readonly string[];
-  /** Claims of which Redis holds fewer jobs than the worker, with the ids that are left. */
+  /** Claims of which Redis holds more or fewer jobs than the worker, with the ids that it holds. */
   readonly left: ReadonlyMap<number, ReadonlySet<string>>;
   readonly jobs: readonly ClaimedRecord[];
   /** Ids whose outcome gave way to a replacement or a cancellation: neither retried nor dead. */

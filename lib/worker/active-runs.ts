@@ -68,6 +68,10 @@ export class ActiveRuns {
     return this.heartbeats ? nextHeartbeat : Math.min(nextHeartbeat, nextEnd);
   }
 
+  has(id: string): boolean {
+    return this.#runs.has(id);
+  }
+
   add(run: Run): void {
     this.#runs.set(run.id, run);
   }
@@ -87,7 +91,7 @@ export class ActiveRuns {
   }
 
   /**
-   * Claims to renew, with the number of their jobs that are still held after `settle`.
+   * Claims to renew, with the number of their jobs. Those of which `settle` ends all are left out.
    *
    * @param heartbeat true: renews as many claims as a step may; false: only claims that lose their mark
    * @param claims the kind of jobs that the same step claims

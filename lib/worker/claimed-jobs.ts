@@ -8,7 +8,7 @@ import { ActiveRuns } from './active-runs.js';
 import { endingsAreHeard } from './endings.js';
 import { Executor } from './executor.js';
 import type { Charge } from './isolation/isolation-gate.js';
-import type { Claim } from './lease-renewal.js';
+import type { Claim, Renewal } from './lease-renewal.js';
 import type { Ask, Occupancy } from './occupancy.js';
 import { PrefetchedJobs } from './prefetched-jobs.js';
 import type { Run } from './run.js';
@@ -42,8 +42,8 @@ export class ClaimedJobs {
   readonly #givenUp = new Set<string>();
   /** No step will leave any more. */
   #isOver = false;
-  /** Endings in steps that have no answer. */
-  #sent = 0;
+  /** In steps that have no answer. */
+  readonly #sent = new Set<SettlementBatch>();
   readonly #endings = new SettlementBuffer();
   readonly #leaseMs: number;
   /** How long to wait for the answer to a renewal after its lease has ended. */
@@ -115,7 +115,9 @@ export class ClaimedJobs {
 
   /** Endings of which Redis has confirmed nothing. */
   get unconfirmed(): number {
-    return this.#endings.size + this.#sent;
+    let sent = 0;
+    for (const { ended } of this.#sent) sent += ended.length;
+    return this.#endings.size + sent;
   }
 
   /** Nothing runs, nothing is on its way, and Redis has heard of every ending. */
@@ -127,25 +129,43 @@ export class ClaimedJobs {
 
   takeEndings(): SettlementBatch {
     const settle = this.#endings.take(STEP_MAX_JOBS);
-    this.#sent += settle.ended.length;
+    if (settle.ended.length > 0) this.#sent.add(settle);
     return settle;
   }
 
   /** The step failed: its endings and renewals are sent again. */
   refused({ settle, renewals }: StepRequest): void {
-    this.#sent -= settle.ended.length;
+    this.#sent.delete(settle);
     this.#endings.giveBack(settle);
     this.runs.notRenewed(renewals);
   }
 
   /** The step was answered. */
   confirmed({ settle, renewals }: StepRequest, reply: StepReply, sentAt: number): void {
-    this.#sent -= settle.ended.length;
     if (this.#givenUp.size > 0) {
       this.handedBack += settle.ended.filter(({ id }) => this.#givenUp.has(id) && !reply.lost.includes(id)).length;
     }
     this.runs.confirm(settle, renewals, reply, this.#queue, sentAt);
     this.prefetched.confirmed(reply);
+    if (reply.left.size > 0) this.#handBackStrays(renewals, reply);
+    this.#sent.delete(settle);
+  }
+
+  /**
+   * A master that took over may not know how some jobs have ended: nobody has them any more, and their lease is renewed with that of the others
+   * of their claim, which may run for hours. They go back, to run once more, uncharged: nobody knows what they have done.
+   */
+  #handBackStrays(renewals: readonly Renewal[], { left }: StepReply): void {
+    if (!this.runs.heartbeats) return; // What is pulled and not renewed may be settled by whoever has it, for as long as nobody takes it back.
+    const sent = [...this.#sent].flatMap(({ ended }) => ended.map(({ id }) => id));
+    const ending = new Set([...sent, ...this.#endings.ids]);
+    for (const { claim } of renewals) {
+      for (const id of left.get(claim.number) ?? []) {
+        if (ending.has(id) || this.runs.has(id) || this.prefetched.has(id)) continue;
+        claim.unsettled++;
+        this.#endings.add({ id, claim, settlement: { verb: 'release' } });
+      }
+    }
   }
 
   /** Aborts the signals of jobs whose lease has ended. Those that nothing renews hold a slot no longer. */

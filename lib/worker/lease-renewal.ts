@@ -24,7 +24,7 @@ export interface Claim {
 /** A claim that a step renews. */
 export interface Renewal {
   readonly claim: Claim;
-  /** How many of its jobs are still held after the settlements of this step. */
+  /** How many of its jobs are held here before the settlements of this step. */
   readonly held: number;
   /** The mark that the renewal writes. */
   readonly sole: boolean;
@@ -129,8 +129,8 @@ export class LeaseRenewal {
     const renewals: Renewal[] = [];
     const asked: Claim[] = [];
     const speakFor = (claim: Claim) => {
-      const held = claim.unsettled - (ending.get(claim) ?? 0);
-      if (held > 0) renewals.push({ claim, held, sole: claim.sole });
+      const held = claim.unsettled;
+      if (held > (ending.get(claim) ?? 0)) renewals.push({ claim, held, sole: claim.sole });
       asked.push(claim);
     };
     for (const claim of this.#sole) if (!claim.sole) speakFor(claim);

@@ -51,6 +51,10 @@ export class PrefetchedJobs {
     return this.#waiting.size;
   }
 
+  has(id: string): boolean {
+    return this.#waiting.has(id);
+  }
+
   /** Monotonic ms at which the first job has waited for too long; Infinity without any. */
   get patienceEnds(): number {
     for (const { arrivedAt } of this.#waiting.values()) return arrivedAt + PATIENCE_MS;

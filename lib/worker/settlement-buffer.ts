@@ -33,6 +33,10 @@ export class SettlementBuffer {
     return this.#ended.length;
   }
 
+  get ids(): string[] {
+    return this.#ended.map(({ id }) => id);
+  }
+
   add(ended: Ended): void {
     this.#ended.push(ended);
   }

@@ -28,7 +28,8 @@ export type Settlement =
   | { readonly verb: 'expired' }
   | {
       readonly verb: 'release';
-      readonly dueAt: number;
+      /** Left out where it is not known: it is due when Redis hears of it. */
+      readonly dueAt?: number;
       /** Due no sooner than so long after Redis hears of it, or a slow process would take it again by the very call that gives it back. */
       readonly restMs?: number | undefined;
       readonly unbegun?: Unbegun | undefined;
@@ -67,7 +68,7 @@ export function outcomeArgs(settlement: Settlement, claim: number, id: string): 
     case 'expired':
       return ['x', claim, id, '', '', 0];
     case 'release': {
-      const { dueAt, restMs = '', unbegun } = settlement;
+      const { dueAt = '', restMs = '', unbegun } = settlement;
       return ['l', claim, id, dueAt, restMs, unbegun === 'passable' ? 2 : unbegun ? 1 : 0];
     }
     case 'complete':

@@ -30,9 +30,9 @@ it('a claim that the claiming step settles was asked to be renewed, because it i
   expect(runs.renewals(false, 'due', settle, 10)).toEqual([]);
 });
 
-it('of a claim that is alone no longer, what is left after the claiming step is reported to Redis', () => {
+it('of a claim that is alone no longer, Redis is told how many the process has before the claiming step', () => {
   const { runs, claim, settle } = aloneWith(['a', 'b', 'c'], ['b']);
-  expect(runs.renewals(false, 'due', settle, 10)).toEqual([{ claim, held: 2, sole: false }]);
+  expect(runs.renewals(false, 'due', settle, 10)).toEqual([{ claim, held: 3, sole: false }]);
 });
 
 it('nobody is spoken for by a step that is no heartbeat and claims nothing', () => {
