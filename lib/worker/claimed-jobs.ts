@@ -8,7 +8,7 @@ import { ActiveRuns } from './active-runs.js';
 import { endingsAreHeard } from './endings.js';
 import { Executor } from './executor.js';
 import type { Charge } from './isolation/isolation-gate.js';
-import type { Claim, Renewal } from './lease-renewal.js';
+import type { Claim } from './lease-renewal.js';
 import type { Ask, Occupancy } from './occupancy.js';
 import { PrefetchedJobs } from './prefetched-jobs.js';
 import type { Run } from './run.js';
@@ -16,6 +16,7 @@ import { SettlementBuffer } from './settlement-buffer.js';
 import type { SettlementBatch } from './settlement-buffer.js';
 import { interrupted, tellSettled, type Settlement } from './settlement.js';
 import type { StepRequest } from './step-request.js';
+import { handBackStrays } from './strays.js';
 import type { ShardWorkerDeps } from './worker-deps.js';
 
 export interface ClaimedJobsHooks {
@@ -42,8 +43,6 @@ export class ClaimedJobs {
   readonly #givenUp = new Set<string>();
   /** No step will leave any more. */
   #isOver = false;
-  /** In steps that have no answer. */
-  readonly #sent = new Set<SettlementBatch>();
   readonly #endings = new SettlementBuffer();
   readonly #leaseMs: number;
   /** How long to wait for the answer to a renewal after its lease has ended. */
@@ -115,9 +114,7 @@ export class ClaimedJobs {
 
   /** Endings of which Redis has confirmed nothing. */
   get unconfirmed(): number {
-    let sent = 0;
-    for (const { ended } of this.#sent) sent += ended.length;
-    return this.#endings.size + sent;
+    return this.#endings.unconfirmed;
   }
 
   /** Nothing runs, nothing is on its way, and Redis has heard of every ending. */
@@ -128,14 +125,11 @@ export class ClaimedJobs {
   // --- What a step sends -----------------------------------------------------------------------------------------------
 
   takeEndings(): SettlementBatch {
-    const settle = this.#endings.take(STEP_MAX_JOBS);
-    if (settle.ended.length > 0) this.#sent.add(settle);
-    return settle;
+    return this.#endings.take(STEP_MAX_JOBS);
   }
 
   /** The step failed: its endings and renewals are sent again. */
   refused({ settle, renewals }: StepRequest): void {
-    this.#sent.delete(settle);
     this.#endings.giveBack(settle);
     this.runs.notRenewed(renewals);
   }
@@ -147,25 +141,8 @@ export class ClaimedJobs {
     }
     this.runs.confirm(settle, renewals, reply, this.#queue, sentAt);
     this.prefetched.confirmed(reply);
-    if (reply.left.size > 0) this.#handBackStrays(renewals, reply);
-    this.#sent.delete(settle);
-  }
-
-  /**
-   * A master that took over may not know how some jobs have ended: nobody has them any more, and their lease is renewed with that of the others
-   * of their claim, which may run for hours. They go back, to run once more, uncharged: nobody knows what they have done.
-   */
-  #handBackStrays(renewals: readonly Renewal[], { left }: StepReply): void {
-    if (!this.runs.heartbeats) return; // What is pulled and not renewed may be settled by whoever has it, for as long as nobody takes it back.
-    const sent = [...this.#sent].flatMap(({ ended }) => ended.map(({ id }) => id));
-    const ending = new Set([...sent, ...this.#endings.ids]);
-    for (const { claim } of renewals) {
-      for (const id of left.get(claim.number) ?? []) {
-        if (ending.has(id) || this.runs.has(id) || this.prefetched.has(id)) continue;
-        claim.unsettled++;
-        this.#endings.add({ id, claim, settlement: { verb: 'release' } });
-      }
-    }
+    handBackStrays(renewals, reply, { runs: this.runs, prefetched: this.prefetched, endings: this.#endings });
+    this.#endings.forget(settle);
   }
 
   /** Aborts the signals of jobs whose lease has ended. Those that nothing renews hold a slot no longer. */
@@ -269,9 +246,10 @@ export class ClaimedJobs {
   }
 
   /** No step will leave any more: all listeners for an ending hear that it could not be sent, also of those that come later. */
-  giveUpEndings({ ended }: SettlementBatch = this.#endings.take(Infinity)): void {
+  giveUpEndings(batch: SettlementBatch = this.#endings.take(Infinity)): void {
     this.#isOver = true;
-    for (const { onSettled } of ended) tellSettled(onSettled, true);
+    this.#endings.forget(batch);
+    for (const { onSettled } of batch.ended) tellSettled(onSettled, true);
   }
 }
 

@@ -28,13 +28,21 @@ const MAX_BYTES = 512 * 1024;
 /** What ended since the last step. Nothing leaves it for good before Redis has answered. */
 export class SettlementBuffer {
   #ended: Ended[] = [];
+  /** In steps that have no answer. */
+  readonly #sent = new Set<SettlementBatch>();
 
   get size(): number {
     return this.#ended.length;
   }
 
-  get ids(): string[] {
-    return this.#ended.map(({ id }) => id);
+  /** Of these Redis has confirmed nothing. */
+  get unconfirmed(): number {
+    return this.ids().length;
+  }
+
+  ids(): string[] {
+    const sent = [...this.#sent].flatMap(({ ended }) => ended);
+    return [...sent, ...this.#ended].map(({ id }) => id);
   }
 
   add(ended: Ended): void {
@@ -43,7 +51,13 @@ export class SettlementBuffer {
 
   /** A step that failed gives its endings back; they go first next time. */
   giveBack(batch: SettlementBatch): void {
+    this.forget(batch);
     this.#ended = [...batch.ended, ...this.#ended];
+  }
+
+  /** Redis has confirmed them, or nobody asks it any more. */
+  forget(batch: SettlementBatch): void {
+    this.#sent.delete(batch);
   }
 
   /** At most `max` endings, completed ones grouped by claim: the common case costs one argument per job. */
@@ -71,6 +85,8 @@ export class SettlementBuffer {
     args.push(...outcomes);
     const ended = taken === this.#ended.length ? this.#ended : this.#ended.slice(0, taken);
     this.#ended = taken === this.#ended.length ? [] : this.#ended.slice(taken);
-    return { ended, groups: groups.size, outcomes: others, args };
+    const batch = { ended, groups: groups.size, outcomes: others, args };
+    if (taken > 0) this.#sent.add(batch);
+    return batch;
   }
 }

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 
 /** docs/decisions/0027-form-of-the-package.md has what the parts weigh. */
-const MOST_BYTES = 2_540_000;
+const MOST_BYTES = 2_545_000;
 /** What the compiler of every consumer reads. */
 const LONGEST_DECLARATION = 30_000;
 
