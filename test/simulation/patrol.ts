@@ -170,7 +170,11 @@ export class Patrol {
       const isForgotten = isUntold || claim.renewedAt + claim.leaseMs < calmSince;
       const since = Math.max(oracle.lastRollbackAt, this.#sweptSince(claim.queue));
       const leaseMs = this.#leaseLeft(claim);
-      if (isForgotten && engine.now < since + leaseMs + GRACE_LEASES * configuration.leaseMs + SWEPT_MS) continue;
+      // A heartbeat for the others of its claim has told its process by then.
+      const toldAt = Math.max(oracle.lastRollbackAt, calmSince, claim.at) + settled + claim.leaseMs;
+      const isTold = claim.isKept && claim.renewedAt > toldAt && !configuration.older;
+      if (isForgotten && !isTold && engine.now < since + leaseMs + GRACE_LEASES * configuration.leaseMs + SWEPT_MS)
+        continue;
       const run = member.runOf(claim.queue, id);
       const isRun = run && (run.endedAt === undefined || run.endedAt + 5_000 > engine.now);
       if (!isRun) {
