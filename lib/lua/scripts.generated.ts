@@ -2014,7 +2014,8 @@ end
 end
 if takenBack > 0 or head and (not headBefore or head < headBefore) then mark_changed() end
 do
-local toSelf = (free or flag('b')) and leader == me
+local needsHelp = claimed > 0 and head and head <= now - 50
+local toSelf = (free or flag('b')) and leader == me and not needsHelp
 if not paused and (takenBack > 0 and nQuarantined > 0 or not toSelf and must_wake(headBefore, head, tonumber(wokenAt))) then
 put('wokenAt', now)
 woken = woken or true

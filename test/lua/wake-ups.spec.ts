@@ -263,6 +263,23 @@ describe('a head that is overdue by 50 ms', () => {
     expect(await woken()).toEqual(['leader', 'b', 'c']);
   });
 
+  it('wakes others by a step of the leader that takes some of many, at most once in 50 ms', async () => {
+    for (const id of ['A', 'B', 'C']) await shard.fill(id);
+    await shard.meta({ wokenAt: 0 });
+    await woken();
+    const step = { limit: 1, hasFreeSlots: true };
+    await Promise.all([peers.leader.step(step), peers.leader.step(step)]);
+    expect(await woken()).toEqual(['b', 'c']);
+  });
+
+  it('wakes nobody by a step of the leader that takes the last one', async () => {
+    await shard.fill('overdue');
+    await shard.meta({ wokenAt: 0 });
+    await woken();
+    await peers.leader.step({ limit: 1, hasFreeSlots: true });
+    expect(await woken()).toEqual([]);
+  });
+
   it('wakes nobody by a step of a queue that is paused', async () => {
     await shard.fill('overdue');
     await shard.meta({ wokenAt: 0, paused: 1 });
