@@ -242,7 +242,9 @@ export class ShardWorker implements IsolationMember, SlotUser {
     const ask = this.next.sent(request, sentAt);
     let reply: StepReply | undefined;
     try {
-      const mustBeHeard = () => request.settle.ended.length > 0 || this.#sessions.mayHaveBrought(session, request);
+      const waits = () => this.occupancy.held > 0 || this.jobs.unconfirmed > 0;
+      const mustBeHeard = () =>
+        request.settle.ended.length > 0 || this.#sessions.mayHaveBrought(session, request, waits());
       const isVain = () => this.hasEnded || (this.#stopping && !mustBeHeard());
       const tell = (error: unknown) => void (this.#stopping || this.#faults.failed(error));
       reply = await this.deps.store.step(session, this.#name, request, isVain, tell);

@@ -40,8 +40,10 @@ export class StepSessions {
   /**
    * Whether a worker that stops asks once more what this claim has brought, whose answer was lost: such jobs are handed back, and would wait
    * for the end of their lease. Not for long, because nobody wants to wait for a Redis that is away to shut down.
+   *
+   * @param waits for jobs of this worker anyway: to ask then costs no time
    */
-  mayHaveBrought(session: Session, { limit, quarantineLimit }: StepRequest): boolean {
-    return limit + quarantineLimit > 0 && session.isInDoubt && performance.now() < this.#askUntil;
+  mayHaveBrought(session: Session, { limit, quarantineLimit }: StepRequest, waits: boolean): boolean {
+    return limit + quarantineLimit > 0 && session.isInDoubt && (waits || performance.now() < this.#askUntil);
   }
 }

@@ -85,7 +85,10 @@ export class Patrol {
     const back = connections - member.connections;
     member.connections = connections;
     const most = MOST_USELESS_STEPS + (4 + back + 2 * (fromQuarantine + 1)) * this.simulation.shardBases.length;
-    if (steps > most + 4 * usefulSteps) {
+    // With fewer slots than shards it has none left again and again, and asks each shard when it has one.
+    const { shards, concurrency } = this.simulation.configuration;
+    const perUseful = 4 + (shards > concurrency ? shards : 0);
+    if (steps > most + perUseful * usefulSteps) {
       oracle.reportOnce(
         'spin',
         member.id,
