@@ -256,10 +256,11 @@ export class ScheduleRules implements ScriptRules {
     member: Member,
     id: string,
     { missed, graceMs, everyMs, cron }: ScheduleRecord['definition'],
-    { due, clock }: ClaimedOccurrence,
+    { due, clock, at }: ClaimedOccurrence,
   ): void {
     const width = everyMs ?? widthOf(cron!);
-    const lateMs = clock - due;
+    // A clock that was set back since it was claimed has not come to that time, and the process goes by it.
+    const lateMs = clock - due - this.simulation.clocks.setBackSince(this.#base, at);
     const most = missed === 'skip' ? Math.min(graceMs, width) : missed === 'once' ? width - 1 : Infinity;
     // A job that was handed back has another due time than its own.
     if (due !== timeOf(id) || lateMs <= most + ROUNDING_MS) return;
