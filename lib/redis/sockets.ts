@@ -8,24 +8,24 @@ const REPLACED_AGAIN_MS = 500;
 
 interface WithStream {
   readonly status?: string;
-  readonly stream?: { readonly bytesRead?: number; destroy(): void };
+  readonly stream?: { readonly bytesRead?: number; on(event: 'data', listener: () => void): unknown; destroy(): void };
 }
 
 /** Destroys sockets that cannot be used any more; the driver then connects anew by itself. */
 export class Sockets {
   readonly #replacedAt = new WeakMap<object, number>();
-  /** Of each connection to a node of a Cluster: when it came to work, and before that when it was made. The driver makes another one when it ends. */
-  readonly #beganAt = new WeakMap<object, number>();
+  /** Of each connection to a node of a Cluster: when it last heard something, and before that when it was made. The driver makes another one when it ends. */
+  readonly #heardAt = new WeakMap<object, number>();
   /** Of each of them how much it had received when that was looked at, and since when it has been so much. */
   readonly #received = new WeakMap<object, { readonly bytes: number; readonly since: number }>();
   #isOver = false;
 
   /** To be called before a client connects for the first time. */
   watch(client: RedisClient): void {
-    client.on('+node', (node: EventEmitter) => {
-      const begins = () => void this.#beganAt.set(node, performance.now());
-      begins();
-      node.once('ready', begins);
+    client.on('+node', (node: EventEmitter & WithStream) => {
+      const hears = () => void this.#heardAt.set(node, performance.now());
+      hears();
+      node.on('connect', () => node.stream?.on('data', hears));
     });
   }
 
@@ -51,9 +51,9 @@ export class Sockets {
    * Nobody knows where a call without a key went. If it was to a node that no call with a key goes to, nobody else notices that its link is dead,
    * so of all nodes those are replaced that have kept silent since before the last such call.
    *
-   * A connection that is younger than the call stays, and one that came to work after it was sent: it is not the one that kept silent. Else each
-   * of many calls that wait for a new connection would cut it off when its own time is over, and where connecting takes long they would
-   * wait for seconds, and lose their leases.
+   * A connection stays that has heard something since the call was sent: it is not the one that kept silent. Else each of many calls that wait for
+   * a new connection, or were sent to another node first, would cut it off when its own time is over. Where connecting takes long they would wait
+   * for seconds, and lose their leases.
    *
    * @param sentAt when the call was sent that had no answer, on the clock of `performance`; undefined where an answer came, but a wrong one
    */
@@ -62,8 +62,8 @@ export class Sockets {
     if (this.#isOver) return;
     const node = key === undefined ? undefined : nodeOf(client, key);
     if (node) {
-      const isYoung = sentAt !== undefined && this.#beganAt.get(node)! > sentAt;
-      if (!isYoung && this.#mayReplace(node)) destroySocket(node);
+      const hasHeard = sentAt !== undefined && this.#heardAt.get(node)! > sentAt;
+      if (!hasHeard && this.#mayReplace(node)) destroySocket(node);
       return;
     }
     if (sentAt !== undefined) this.#replaceSilent(client.nodes(), sentAt);
@@ -89,7 +89,7 @@ export class Sockets {
     if (this.#isOver || !('nodes' in client)) return;
     const before = performance.now() - ms;
     for (const node of client.nodes()) {
-      const isUnready = (node as WithStream).status === 'connect' && this.#beganAt.get(node)! < before;
+      const isUnready = (node as WithStream).status === 'connect' && this.#heardAt.get(node)! < before;
       if (isUnready && this.#mayReplace(node)) destroySocket(node);
     }
   }
