@@ -14,7 +14,7 @@ interface WithStream {
 /** Destroys sockets that cannot be used any more; the driver then connects anew by itself. */
 export class Sockets {
   readonly #replacedAt = new WeakMap<object, number>();
-  /** Of each connection to a node of a Cluster: when it last heard something, and before that when it was made. The driver makes another one when it ends. */
+  /** When each connection to a node of a Cluster last received something; before that, when it was made. The driver makes another one when it ends. */
   readonly #heardAt = new WeakMap<object, number>();
   /** Of each of them how much it had received when that was looked at, and since when it has been so much. */
   readonly #received = new WeakMap<object, { readonly bytes: number; readonly since: number }>();

@@ -35,7 +35,7 @@ export class SettlementBuffer {
     return this.#ended.length;
   }
 
-  /** Of these Redis has confirmed nothing. */
+  /** How many Redis has not confirmed: those that wait here, and those in steps that have no answer. */
   get unconfirmed(): number {
     return this.ids().length;
   }

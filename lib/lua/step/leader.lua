@@ -32,7 +32,7 @@ elseif not flag('b') then
 end
 if takenBack > 0 or head and (not headBefore or head < headBefore) then mark_changed() end
 do
-  -- It takes what it can, and more has been overdue for long: others must help, who would sleep for seconds.
+  -- The leader takes what it can, and leaves jobs that have been overdue for 50 ms. Without a wake-up others might sleep for seconds beside them.
   local needsHelp = claimed > 0 and head and head <= now - 50
   local toSelf = (free or flag('b')) and leader == me and not needsHelp
   if not paused and (takenBack > 0 and nQuarantined > 0 or not toSelf and must_wake(headBefore, head, tonumber(wokenAt))) then

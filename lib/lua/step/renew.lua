@@ -16,7 +16,8 @@ for i = 0, nRenewals - 1 do
     call('ZADD', LEASES, 'XX', sole and sole_deadline(fresh) or fresh, claim)
   end
   local count = deadline and call('ZCOUNT', RUNNING, claim, claim) or 0
-  -- More than it has: a master that took over does not know that some have ended. Nobody would end them again as long as this is renewed.
+  -- Fewer than the caller has: others took them over. More: a master that took over does not know that some have ended, and nobody would end
+  -- them again for as long as this lease is renewed.
   if count ~= held then
     local ids = count > 0 and call('ZRANGE', RUNNING, claim, claim, 'BYSCORE', 'LIMIT', 0, 200) or {}
     left[#left + 1] = claim
