@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { SCRIPT_NAMES } from '../../lib/lua/scripts.js';
 import { eventually } from '../helpers/eventually.js';
+import { monitoring } from '../helpers/monitoring.js';
 import { scheduleKeys } from '../../lib/redis/keys.js';
 import { Busy } from './busy.js';
 import type { Shard } from './shard.js';
@@ -77,7 +78,7 @@ const here = shards({ server: {} });
 /** What scripts told Redis while `act` ran. */
 async function scripted(act: () => Promise<unknown>): Promise<string[][]> {
   const said: string[][] = [];
-  const monitor = await here.world.redis.monitor();
+  const monitor = await monitoring(here.world.redis);
   monitor.on('monitor', (_time: string, args: string[], source: string) => {
     if (source === 'lua' || args[0] === 'echo') said.push(args);
   });

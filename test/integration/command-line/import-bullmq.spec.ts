@@ -8,6 +8,7 @@ import { commandLine } from '../../helpers/command-line.js';
 import type { RunSettings } from '../../helpers/command-line.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
+import { monitoring } from '../../helpers/monitoring.js';
 import { Proxy } from '../../helpers/proxy.js';
 
 const here = inAWorld();
@@ -264,7 +265,7 @@ describe('import bullmq', () => {
       const jobs = ids(1_500, (n) => ({ ...later(n), ...(n !== 1_000 && { fields: { parentKey: 'bull:x:1' } }) }));
       await bull.add(jobs, await here.world.now());
       // The job is behind the first page until that was read, and then not any more.
-      const monitor = await redis.monitor();
+      const monitor = await monitoring(redis);
       let looks = 0;
       monitor.on('monitor', (_: string, [, read, from]: string[]) => {
         if (read !== key) return;

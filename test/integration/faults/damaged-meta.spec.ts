@@ -4,6 +4,7 @@ import type { DelayedJob } from '../../../lib/index.js';
 import { handlerClass } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
+import { monitoring } from '../../helpers/monitoring.js';
 import { waiting } from '../../helpers/waiting.js';
 
 // A server of its own, because script calls are counted.
@@ -76,7 +77,7 @@ describe('meta.layout that is no number', () => {
     await here.world.redis.hset(here.world.key(queue, 'meta'), 'layout', 'junk');
     const { log, close } = await start(queue);
     await eventually(() => expect(errors(log)).toEqual([expect.stringContaining('field "layout"')]));
-    const monitor = await here.world.redis.monitor();
+    const monitor = await monitoring(here.world.redis);
     let steps = 0;
     const ofSchedules = here.world.key(queue, 'schedules');
     monitor.on('monitor', (_time: string, args: string[], source: string) => {

@@ -1,6 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { parseOccurrenceId } from '../../../lib/job/job-id.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
+import { monitoring } from '../../helpers/monitoring.js';
 import { idsByShard } from '../../helpers/sharded-groups.js';
 
 // Of its own: all that it is asked is looked at.
@@ -22,7 +23,7 @@ it('a change of a schedule whose occurrences have 15 MB is made in parts, and wh
   const [cancelled] = (await idsByShard(here.world, queue, 1))[0]!.slice(-1);
   expect(await producer.cancel(queue, cancelled!)).toMatchObject({ outcome: 'cancelled' });
   const changed = `${PAYLOAD}y`;
-  const monitor = await here.world.redis.monitor();
+  const monitor = await monitoring(here.world.redis);
   const sizes: number[] = [];
   monitor.on('monitor', (_: string, args: string[]) => sizes.push(args.reduce((sum, { length }) => sum + length, 0)));
   const isHeard = async () => {

@@ -4,6 +4,7 @@ import { handlerClass } from '../../helpers/app.js';
 import type { TestApp } from '../../helpers/app.js';
 import { eventually } from '../../helpers/eventually.js';
 import { inAWorld } from '../../helpers/in-a-world.js';
+import { monitoring } from '../../helpers/monitoring.js';
 
 // A private server, because everything that it is told is read along.
 const here = inAWorld({});
@@ -16,7 +17,7 @@ interface Command {
 /** What Redis was sent while `act` ran, by clients and by scripts. */
 async function commandsDuring(act: () => Promise<unknown>): Promise<Command[]> {
   const commands: Command[] = [];
-  const monitor = await here.world.redis.monitor();
+  const monitor = await monitoring(here.world.redis);
   monitor.on('monitor', (_time: string, [command, ...args]: [string, ...string[]]) => {
     commands.push({ command: command.toLowerCase(), args });
   });
