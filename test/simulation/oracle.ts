@@ -1,5 +1,6 @@
 import { isJunk } from './damage.js';
 import type { Reply } from '../../lib/memory/memory.replies.js';
+import { Backlogs } from './backlogs.js';
 import { CallRules } from './call-rules.js';
 import { ChargeRules } from './charge-rules.js';
 import { IsolationRules } from './isolation-rules.js';
@@ -53,6 +54,7 @@ export class Oracle implements ServerWitness {
   readonly moves: MoveRules;
   readonly isolation: IsolationRules;
   readonly slowLeader: SlowLeader;
+  readonly backlogs: Backlogs;
   readonly schedules: ScheduleRules;
   readonly limits: LimitRules;
   readonly leases: LeaseRules;
@@ -106,6 +108,7 @@ export class Oracle implements ServerWitness {
     this.kept = new KeptRules(simulation, this);
     this.#rules = [
       (this.slowLeader = new SlowLeader(simulation)),
+      (this.backlogs = new Backlogs(simulation)),
       this.leases,
       this.charges,
       this.calls,

@@ -1,5 +1,6 @@
 import type { Member } from './fleet.js';
 import type { JobHistory } from './history.js';
+import { TOLD_AGAIN_MS } from './limited-store.js';
 import { longestBetweenTakesMs } from './pullers.js';
 import { isPlain, queueOf, TAKEN } from './queues.js';
 import type { Simulation } from './simulation.js';
@@ -61,12 +62,14 @@ export class Punctuality {
       (member) => !member.isStopping && !member.isBroken && member.queues.includes(queue),
     );
     const waited = (since: number) => Math.min(lateMs, engine.now - Math.max(least, since));
+    // Whoever is free is woken where the one who works leaves behind what is overdue for so long.
+    const helpMs = oracle.backlogs.wasThereSince(dueKey, engine.now - lateMs) ? TOLD_AGAIN_MS : 0;
     const freeSince = Math.min(...free.map((member) => member.freeSince(queue)));
     const prompt = {
       // Who takes looks by itself from time to time.
       waitedMs:
         queue === TAKEN || isSlowlyLed ? -Infinity : waited(Math.max(freeSince, troubles.calmSince() + RECOVERED_MS)),
-      allowedMs: (this.#hasLeader(lateMs) ? this.#promptMs : BACKUP_MS + this.#promptMs) + pauseMs,
+      allowedMs: (this.#hasLeader(lateMs) ? this.#promptMs : BACKUP_MS + this.#promptMs) + helpMs + pauseMs,
     };
     const healthySince = Math.min(...free.map((member) => this.#healthySince(member, queue)));
     const polled = { waitedMs: waited(healthySince), allowedMs: rereadMs + BACKUP_MS + this.#promptMs + pauseMs };
