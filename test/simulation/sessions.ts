@@ -20,6 +20,8 @@ const LONGEST_CALL = 1_000;
 /** Sessions number their calls, so that one that comes again is known, and one that comes late. */
 export class Sessions {
   readonly #sessions = new Map<string, SessionHistory>();
+  /** Redis has lost, with the tail, what it knew of them. */
+  readonly #lost = new Set<string>();
   /** Of each session that sends steps: its last call, and when the first copy of it left, whether it arrived or not. */
   readonly #sent = new Map<string, { readonly call: number; readonly at: number }>();
   /** Of each call that came again, by session and number: when it came last, simulated ms. */
@@ -74,7 +76,7 @@ export class Sessions {
   /**
    * Excused: a call that was sent before its process knew the time of the server cannot be refused as late, nor one that comes to a clock that
    * was set back behind the time when it left. So it runs where the server knows no later one of its session, because it has accepted none,
-   * or has lost it with the tail.
+   * or has lost it with the tail. What it has accepted since then it need not remember: the call before was answered.
    *
    * @returns why the process will not hear of the answer, if that is certain
    */
@@ -85,7 +87,8 @@ export class Sessions {
       this.counts.late++;
       const mayBeRefused =
         leftAt !== undefined && leftAt <= this.simulation.clockMs(keys[SHARD_KEYS.due]!) + CORRECTED_MS;
-      return mayBeRefused || last.accepted > 0 ? 'an older call of its session' : undefined;
+      const isRemembered = last.accepted > 0 && !(this.#lost.has(name) && this.#isForgotten(name));
+      return mayBeRefused || isRemembered ? 'an older call of its session' : undefined;
     }
     if (last?.call === call) {
       this.counts.resent++;
@@ -101,8 +104,14 @@ export class Sessions {
   rolledBack(length: number, concerns: Concerns): void {
     for (const [name, session] of this.#sessions) {
       const due = `${name.slice(0, name.indexOf(SESSION))}:due`;
-      if (session.length >= length && concerns(queueOf(due), due)) this.#sessions.delete(name);
+      if (session.length < length || !concerns(queueOf(due), due)) continue;
+      this.#sessions.delete(name);
+      this.#lost.add(name);
     }
+  }
+
+  #isForgotten(session: string): boolean {
+    return this.simulation.oracle.peek('GET', session) === null;
   }
 
   /** It was not refused. */
