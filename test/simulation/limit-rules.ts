@@ -117,7 +117,11 @@ export class LimitRules implements ScriptRules {
       for (const id of args) state.kept.delete(id);
       if (script.name === 'moveIn') this.#movesIn(script, args, state);
     }
-    if (name !== 'ZADD' || key !== keys[SHARD_KEYS.running] || !step || args[1] === 'XX') return;
+    if (name !== 'ZADD' || !step || args[1] === 'XX') return;
+    // One that was claimed to be settled as expired, and lost its lease, comes to the quarantine with a place of its group.
+    if (key === keys[SHARD_KEYS.quarantine] && state.store.score('due', args[2]!) !== undefined)
+      state.expired.delete(args[2]!);
+    if (key !== keys[SHARD_KEYS.running]) return;
     for (let i = 2; i < args.length; i += 2)
       if (!isMark(args[i]!) && !isJunk(args[i]!)) this.#starts(script, state, args[i]!, args[i - 1]!);
   }
