@@ -284,11 +284,17 @@ export function disconnect(client: RedisClient): void {
   client.disconnect();
 }
 
-/** The connection to the server that has this key; of a Cluster to the master that has it, as far as the client knows. */
+/**
+ * The connection to the server that has this key; of a Cluster to the master that has it, as far as the client knows. If the client has lost that
+ * node it sends calls for the key to any other one, and learns nothing where that one happens to be the right one by now. So it asks who has the
+ * slot: a connection and a command, one at a time.
+ */
 export function nodeOf(client: RedisClient, key: string): Redis | undefined {
   if (!('nodes' in client)) return client;
   const address = client.slots[slotOf(key)]?.[0];
-  return client.nodes('master').find(({ options }) => `${options.host}:${options.port}` === address);
+  const node = client.nodes('master').find(({ options }) => `${options.host}:${options.port}` === address);
+  if (!node) client.refreshSlotsCache();
+  return node;
 }
 
 /** By what this key is written at this moment. */

@@ -45,7 +45,7 @@ export class Sockets {
   /**
    * The same after a call that was not answered. Of a Cluster only the node that serves `key`: a node that hangs must not cut
    * off the others. If the client has lost that node it sends such calls to any other one, which only helps when that one answers;
-   * so it must ask, over a new connection, who has the slot. Any other one that kept silent meanwhile is replaced as well: nobody else
+   * so it asks, over a new connection, who has the slot (`nodeOf`). Any other one that kept silent meanwhile is replaced as well: nobody else
    * does it, and all calls for lost nodes would be kept for it, as many as there are until the network is back.
    *
    * Nobody knows where a call without a key went. If it was to a node that no call with a key goes to, nobody else notices that its link is dead,
@@ -67,7 +67,6 @@ export class Sockets {
       return;
     }
     if (sentAt !== undefined) this.#replaceSilent(client.nodes(), sentAt);
-    if (key !== undefined) client.refreshSlotsCache();
   }
 
   /** From one that works an answer would have come, be it that another node has the slot. */

@@ -3,12 +3,15 @@ import { createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, jest } from '@jest/globals';
+import type { Cluster } from 'ioredis';
 import { resolveModuleOptions } from '../../lib/delay-queue.options.js';
 import { slotOf } from '../../lib/redis/keys.js';
 import { NoAnswerError } from '../../lib/redis/redis.errors.js';
 import { createClient } from '../../lib/redis/redis.client.js';
 import { RedisConnection } from '../../lib/redis/redis.connection.js';
+import { ReplicationBarrier } from '../../lib/redis/replication-barrier.js';
 import { endingWithEachTest } from '../helpers/ending.js';
+import { eventually } from '../helpers/eventually.js';
 import { encodeReply, parseCommand } from '../simulation/resp.js';
 
 const ends = endingWithEachTest();
@@ -21,6 +24,8 @@ class DyingNode {
   counted = 0;
   /** The first master accepts connections and never answers on them. */
   mutes = false;
+  /** The first master accepts no connections, and the second one has all slots. */
+  hasLeft = false;
   /** The second one refers to the first one who asks it to count; that one counts. Before that nobody knows of it. */
   refers = false;
   readonly #sockets = new Set<Socket>();
@@ -51,6 +56,12 @@ class DyingNode {
     await Promise.all(this.#nodes.map((node) => new Promise((resolve) => node.close(resolve))));
   }
 
+  /** The first master is shut down, after its slots have moved to the other one. */
+  leave(): void {
+    this.hasLeft = true;
+    for (const socket of this.#sockets) if (socket.localPort === this.#ports[0]) socket.destroy();
+  }
+
   get #ports(): readonly number[] {
     return this.#nodes.map((node) => (node.address() as { port: number }).port);
   }
@@ -58,6 +69,7 @@ class DyingNode {
   #join(socket: Socket, isDying: boolean): void {
     this.#sockets.add(socket);
     socket.on('error', () => {});
+    if (isDying && this.hasLeft) return void socket.destroy();
     if (isDying && this.mutes) return;
     socket.on('data', (data: Buffer) => {
       for (let parsed = parseCommand(data); parsed; parsed = parseCommand(parsed.rest)) {
@@ -79,6 +91,7 @@ class DyingNode {
     if (name !== 'cluster') return name === 'incr' ? ':1\r\n' : '+OK\r\n';
     if (second === 'info') return encodeReply(2, 'cluster_state:ok');
     const [first, last] = this.#ports.map((port) => ['127.0.0.1', port]);
+    if (this.hasLeft) return encodeReply(2, [[0, 16_383, last!]]);
     if (this.refers && this.counted === 0) return encodeReply(2, [[0, 16_383, last!]]);
     return encodeReply(2, [
       [0, 16_382, first!],
@@ -109,6 +122,18 @@ describe('when the connection to a node of a Cluster closes', () => {
     while (counted === undefined && performance.now() < until) counted = await count('{jobs}').catch(() => undefined);
     expect(counted).toBe(1);
   }, 30_000);
+
+  it('a client that is left with the right node alone finds out where writes go', async () => {
+    const cluster = ends(await DyingNode.start());
+    const connection = await cluster.connect();
+    const commands = connection.commands as Cluster;
+    const barrier = new ReplicationBarrier(connection);
+    await connection.send(() => commands.get('{jobs}'), '{jobs}');
+    cluster.leave();
+    await eventually(() => expect(commands.nodes()).toHaveLength(1));
+    expect(await connection.send(() => commands.incr('{jobs}'), '{jobs}')).toBe(1);
+    await eventually(() => expect(barrier.link('{jobs}')).toBeDefined());
+  });
 
   it('the driver goes on with a call that has not left', () => {
     const client = createClient(
