@@ -86,6 +86,11 @@ export class LimitRules implements ScriptRules {
     return this.#states.get(dueKey)?.keptBefore(id) ?? [];
   }
 
+  /** How many jobs of a queue may run at a time. */
+  countOf(dueKey: string): number {
+    return this.#states.get(dueKey)?.limits.count ?? Infinity;
+  }
+
   /** A job that is to be tried again keeps the place of its group. */
   retriesBlock(dueKey: string): boolean {
     return this.#states.get(dueKey)?.limits.blocks ?? false;
