@@ -106,6 +106,15 @@ describe('a pause in claiming', () => {
     expect(gate.isOpen).toBe(true);
   });
 
+  it('goes on while a job from the quarantine runs whose worker has left', () => {
+    claim(a, 1, { quarantined: true, charge: 'alone' });
+    gate.leave(a, true);
+    expect(gate.isOpen).toBe(false);
+    gate.ended(true);
+    expect(gate.isOpen).toBe(true);
+    expect(b.calls).toContain('resume');
+  });
+
   it('is not begun where it is of no use: with a zombie, or with a job in quarantine', () => {
     claim(a, 1);
     a.zombies = 1;

@@ -106,7 +106,9 @@ export class IsolationGate<Member extends IsolationMember = IsolationMember> {
     for (const one of this.#gone) if (one.hasEnded && one.zombies === 0) this.#gone.delete(one);
     if (goesOn) this.#gone.add(member);
     if (this.#members.size === 0) this.#watch.clear();
-    if (this.#state.name !== 'open' && this.#state.by === member) this.#open();
+    const { name } = this.#state;
+    // What the claim has brought runs on beside the workers that stay.
+    if ((name === 'clearing' || name === 'claiming') && this.#state.by === member) this.#open();
   }
 
   /** No job runs here, and no step on its way may bring one. */
