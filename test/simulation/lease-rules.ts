@@ -25,10 +25,22 @@ interface Witness {
   readonly notedAt: number;
 }
 
+interface LateNote {
+  /** Its `due` key. */
+  readonly shard: string;
+  /** Simulated ms. */
+  readonly at: number;
+  /** Of the log, behind it. */
+  readonly length: number;
+  isLost: boolean;
+}
+
 /** A lease lasts as long as it was given for, and whoever sends heartbeats keeps it. */
 export class LeaseRules implements ScriptRules {
   /** By shards and jumps of their clocks. */
   readonly #witnesses = new Map<string, Map<ClockJump, Witness>>();
+  /** That a step was refused as late, as after a jump of the clock. */
+  readonly #lateNotes: LateNote[] = [];
   /** Until when the time of grace lasted as the present step began, by its shard's clock; only known after a jump. */
   #graceUntil = 0;
 
@@ -40,12 +52,13 @@ export class LeaseRules implements ScriptRules {
   /**
    * Excused: the last renewal was lost with the tail of the log; or the first witness of a second jump of the clock is a step of a process that
    * had no answer of this shard when it sent the step, or none from before that jump: what happened to this clock it cannot know, although
-   * the process works elsewhere by then; or what the first witness had noted was lost with the tail. Then the time of grace becomes longer by half a lease, whoever takes the jobs back after it.
+   * the process works elsewhere by then; or what the first witness had noted, or a step that was refused as late, was lost with the tail. Then the time of grace becomes longer by half a lease, whoever takes the jobs back after it.
    */
   takenBack(claim: ClaimHistory, id: string, script: RunningScript): void {
     if (claim.isDoubtful) return;
     const witnesses = this.#witnesses.get(script.keys[SHARD_KEYS.due]!);
-    const isUnknown = (jump: ClockJump) => !(witnesses?.get(jump)?.knows ?? knows(script, jump));
+    const isUnknown = (jump: ClockJump) =>
+      !(witnesses?.get(jump)?.knows ?? knows(script, jump)) || this.#hasLostNoteOf(jump, claim.shard);
     if (script.member && this.#secondJumpsOf(claim).some(isUnknown)) return;
     const hiddenMs = this.#hiddenJumpsMs(claim);
     this.#judgeTooSoon(claim, id, hiddenMs);
@@ -60,6 +73,21 @@ export class LeaseRules implements ScriptRules {
 
   #hasNewJump(shard: string): boolean {
     return (this.#witnesses.get(shard)?.size ?? 0) < this.simulation.clocks.jumpsOf(shard).length;
+  }
+
+  runs({ keys, step }: RunningScript, name: string, args: readonly string[]): void {
+    if (!step || name !== 'HSET' || args[0] !== keys[SHARD_KEYS.meta] || args[1] !== 'lateAt') return;
+    const { engine, server } = this.simulation;
+    this.#lateNotes.push({
+      shard: keys[SHARD_KEYS.due]!,
+      at: engine.now,
+      length: server.disk.length + 1,
+      isLost: false,
+    });
+  }
+
+  #hasLostNoteOf(jump: ClockJump, of: string): boolean {
+    return this.#lateNotes.some(({ shard, at, isLost }) => isLost && shard === of && at > jump.at);
   }
 
   /** A step was done, which sees by how much the clock went on since the one before. */
@@ -79,6 +107,8 @@ export class LeaseRules implements ScriptRules {
 
   /** What was noted of a jump is lost, and whoever saw it goes by the new clock. */
   rolledBack(length: number, concerns: Concerns): void {
+    for (const note of this.#lateNotes)
+      if (note.length > length && concerns(queueOf(note.shard), note.shard)) note.isLost = true;
     for (const [due, witnesses] of this.#witnesses) {
       if (!concerns(queueOf(due), due)) continue;
       for (const witness of witnesses.values()) if (witness.notedAt > length) witness.knows = false;
