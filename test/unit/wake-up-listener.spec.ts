@@ -68,7 +68,8 @@ it('on a Cluster the message to itself went to any node, also over a link that n
   const slots: string[][] = [];
   slots[slotOf(CHANNEL)] = ['b:2'];
   const nodes = [node('a:1'), node('b:2')];
-  const commands = { slots, nodes: () => nodes, publish: async () => void asked.push('any') };
+  const refreshSlotsCache = () => void asked.push('who has the slots');
+  const commands = { slots, nodes: () => nodes, refreshSlotsCache, publish: async () => void asked.push('any') };
   const subscriber = Object.assign(new EventEmitter(), { status: 'ready', subscribe: () => Promise.resolve(1) });
   const send = <T>(call: () => Promise<T>, key?: string) => {
     asked.push(key);
@@ -82,5 +83,5 @@ it('on a Cluster the message to itself went to any node, also over a link that n
   expect(asked).toEqual([CHANNEL, 'b:2']);
   slots.length = 0;
   listener.afterOutage();
-  expect(asked).toEqual([CHANNEL, 'b:2', CHANNEL, 'any']);
+  expect(asked).toEqual([CHANNEL, 'b:2', 'who has the slots', CHANNEL, 'any']);
 });
