@@ -91,11 +91,6 @@ export class LimitRules implements ScriptRules {
     return this.#states.get(dueKey)?.limits.count ?? Infinity;
   }
 
-  /** A job that is to be tried again keeps the place of its group. */
-  retriesBlock(dueKey: string): boolean {
-    return this.#states.get(dueKey)?.limits.blocks ?? false;
-  }
-
   begins(script: RunningScript): void {
     const { name, keys } = script;
     this.#state = this.#stateOf(keys[SHARD_KEYS.due]!);

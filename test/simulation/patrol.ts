@@ -260,12 +260,12 @@ export class Patrol {
 
   /**
    * A limit lets a few run at a time, and what holds these places is a worker that is slow for good: a round trip for each job. Or who takes them
-   * looks now and then, and may have as few at a time. Or retries block, and jobs have gathered behind one that waited until a clock which was set
-   * back came to its time again. A backlog outlasts the run then. Jobs must still start, one after the other, if with a gap where an answer has taken so long that the library gave up the connection.
+   * looks now and then, and may have as few at a time. Or jobs have gathered that waited until a clock which was set back came to their time again,
+   * or behind one that did. A backlog outlasts the run then. Jobs must still start, one after the other, if with a gap where an answer has taken so long that the library gave up the connection.
    */
   #waitsInBacklog(base: string, id: string): boolean {
     const { oracle, engine, configuration, clocks } = this.simulation;
-    const hasGathered = oracle.limits.retriesBlock(`${base}due`) && clocks.setBackSince(base, 0) > STARTS_WITHIN_MS;
+    const hasGathered = oracle.limits.isLimited(`${base}due`) && clocks.setBackSince(base, 0) > STARTS_WITHIN_MS;
     const areTaken = queueOf(base) === TAKEN && oracle.limits.countOf(`${base}due`) < configuration.pullMost;
     if (!configuration.forGood.includes('slowForGood') && !hasGathered && !areTaken) return false;
     const lately = engine.now - STARTS_WITHIN_MS - 2 * configuration.commandTimeoutMs;
