@@ -52,7 +52,8 @@ export class LeaseRules implements ScriptRules {
   /**
    * Excused: the last renewal was lost with the tail of the log; or the first witness of a second jump of the clock is a step of a process that
    * had no answer of this shard when it sent the step, or none from before that jump: what happened to this clock it cannot know, although
-   * the process works elsewhere by then; or what the first witness had noted, or a step that was refused as late, was lost with the tail. Then the time of grace becomes longer by half a lease, whoever takes the jobs back after it.
+   * the process works elsewhere by then. Or Redis lost with the tail what the first witness had noted, or that it had refused a step as late.
+   * Then the time of grace becomes longer by half a lease, whoever takes the jobs back after it.
    */
   takenBack(claim: ClaimHistory, id: string, script: RunningScript): void {
     if (claim.isDoubtful) return;
@@ -86,6 +87,7 @@ export class LeaseRules implements ScriptRules {
     });
   }
 
+  /** Without that note a step after the jump looks like one after a pause. */
   #hasLostNoteOf(jump: ClockJump, of: string): boolean {
     return this.#lateNotes.some(({ shard, at, isLost }) => isLost && shard === of && at > jump.at);
   }

@@ -259,9 +259,10 @@ export class Patrol {
   }
 
   /**
-   * A limit lets a few run at a time, and what holds these places is a worker that is slow for good: a round trip for each job. Or who takes them
-   * looks now and then, and may have as few at a time. Or jobs have gathered that waited until a clock which was set back came to their time again,
-   * or behind one that did. A backlog outlasts the run then. Jobs must still start, one after the other, if with a gap where an answer has taken so long that the library gave up the connection.
+   * More is due than a limit lets through before the run ends: a worker that is slow for good holds the few places, with a round trip for each
+   * job; or who takes the jobs looks now and then, and may have few at a time; or the clock was set back, and jobs have gathered that waited for
+   * their time to come again, or behind one that did. Jobs must still start, one after the other, if with a gap where an answer has taken so long
+   * that the library gave up the connection.
    */
   #waitsInBacklog(base: string, id: string): boolean {
     const { oracle, engine, configuration, clocks } = this.simulation;

@@ -91,8 +91,7 @@ class DyingNode {
     if (name !== 'cluster') return name === 'incr' ? ':1\r\n' : '+OK\r\n';
     if (second === 'info') return encodeReply(2, 'cluster_state:ok');
     const [first, last] = this.#ports.map((port) => ['127.0.0.1', port]);
-    if (this.hasLeft) return encodeReply(2, [[0, 16_383, last!]]);
-    if (this.refers && this.counted === 0) return encodeReply(2, [[0, 16_383, last!]]);
+    if (this.hasLeft || (this.refers && this.counted === 0)) return encodeReply(2, [[0, 16_383, last!]]);
     return encodeReply(2, [
       [0, 16_382, first!],
       [16_383, 16_383, last!],
