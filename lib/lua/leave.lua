@@ -24,14 +24,10 @@ if ARGV[2] == 'd' then call('SET', SESSION, SESSION_OVER, 'PX', SESSION_PX) else
 if holder(isolator) == me then call('HSET', META, 'isolator', '') end
 if holder(leader) == me then
   local successor, entered = unpack(sleepers(1))
-  if successor and not is_fresh(entered) then
-    -- It may be dead: whoever looks first has the role.
-    call('HSET', META, 'leader', '')
-    wake(nil, me)
-  else
-    call('HSET', META, 'leader', successor and successor .. ' ' .. string.format('%.0f', now + ROLE_MS) or '')
-    if successor then tell(successor) end
-  end
+  local till = successor and leads_until(entered)
+  call('HSET', META, 'leader', till and successor .. ' ' .. string.format('%.0f', till) or '')
+  -- Who may be dead does not get the role: whoever looks first has it.
+  if till then tell(successor) elseif successor then wake(nil, me) end
 elseif head and paused ~= '1' then
   wake(holder(leader), me)
 end

@@ -190,6 +190,10 @@ end`,
 local entries = redis.pcall('ZRANGE', IDLE, now + 600000, '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, most, 'WITHSCORES')
 return entries.err and {} or entries
 end`,
+  leadsUntil: `local function leads_until(score)
+local till = is_long(score) and score - 416000 or tonumber(score) % 1 == 0 and score - 1000
+return till and till > now and math.min(till, now + ROLE_MS)
+end`,
   wake: `local function wake(leader, except)
 if leader and leader ~= except then tell(leader) end
 local others, old = 0, 0
@@ -198,7 +202,7 @@ for i = 1, #entries, 2 do
 local name = entries[i]
 if others < 2 and old < 10 and name ~= leader and name ~= except then
 local heard = tell(name)
-if is_fresh(entries[i + 1]) then
+if leads_until(entries[i + 1]) then
 others = others + 1
 else
 old = old + 1
@@ -525,10 +529,7 @@ total(skipped), call('ZCARD', TICKS), math.max(0, math.min(now - need, 9e15)),
 }`),
   endShard: joined(PARTS.part5, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.beginMoving, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
 return (tonumber(score) or 0) >= now + 415000
-end
-local function is_fresh(score)
-return tonumber(score) % 1 == 0 or is_long(score)
-end`, PARTS.wake, `local refused, leader, since = begin_moving(ARGV[1], 'leader', 'since')
+end`, PARTS.leadsUntil, PARTS.wake, `local refused, leader, since = begin_moving(ARGV[1], 'leader', 'since')
 if refused then return refused end
 if ARGV[4] and ARGV[4] ~= (since or '') then return 'anew' end
 call('HLEN', JOBS); call('HLEN', FOLLOWUPS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE)
@@ -553,10 +554,7 @@ call('HDEL', ATTEMPTS, ...)
 call('HDEL', ERRORS, ...)
 end`, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
 return (tonumber(score) or 0) >= now + 415000
-end
-local function is_fresh(score)
-return tonumber(score) % 1 == 0 or is_long(score)
-end`, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, `local function is_cancelled(after)
+end`, PARTS.leadsUntil, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, `local function is_cancelled(after)
 return after and string.byte(after) == 33
 end`, PARTS.follower, `local specs, counts, starts, checked, limited = {}, {}, {}, false, false
 do
@@ -835,10 +833,7 @@ local SESSION_OVER = '9007199254740991 '
 local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
 local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
 return (tonumber(score) or 0) >= now + 415000
-end
-local function is_fresh(score)
-return tonumber(score) % 1 == 0 or is_long(score)
-end`, PARTS.wake, PARTS.headOfDue, `local me = ARGV[1]
+end`, PARTS.leadsUntil, PARTS.wake, PARTS.headOfDue, `local me = ARGV[1]
 local refused, leader, isolator, paused = read_meta(true, 'leader', 'isolator', 'paused')
 if refused then return refused end
 local head = head_of_due()
@@ -847,13 +842,9 @@ if ARGV[2] == 'd' then call('SET', SESSION, SESSION_OVER, 'PX', SESSION_PX) else
 if holder(isolator) == me then call('HSET', META, 'isolator', '') end
 if holder(leader) == me then
 local successor, entered = unpack(sleepers(1))
-if successor and not is_fresh(entered) then
-call('HSET', META, 'leader', '')
-wake(nil, me)
-else
-call('HSET', META, 'leader', successor and successor .. ' ' .. string.format('%.0f', now + ROLE_MS) or '')
-if successor then tell(successor) end
-end
+local till = successor and leads_until(entered)
+call('HSET', META, 'leader', till and successor .. ' ' .. string.format('%.0f', till) or '')
+if till then tell(successor) elseif successor then wake(nil, me) end
 elseif head and paused ~= '1' then
 wake(holder(leader), me)
 end
@@ -1007,10 +998,7 @@ if (paused or '0') ~= ARGV[1] then mark_changed() end
 return (paused or '0') == ARGV[1] and '0' or '1'`),
   pause: joined(PARTS.part, PARTS.whole, PARTS.part2, PARTS.shardState, PARTS.unknown, PARTS.refusal, PARTS.readMeta, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
 return (tonumber(score) or 0) >= now + 415000
-end
-local function is_fresh(score)
-return tonumber(score) % 1 == 0 or is_long(score)
-end`, PARTS.wake, PARTS.headOfDue, `local function micros()
+end`, PARTS.leadsUntil, PARTS.wake, PARTS.headOfDue, `local function micros()
 return string.format('%.0f', TIME[1] * 1000000 + TIME[2])
 end`, PARTS.nextPlace, PARTS.isOvertaken, `local refused, leader, paused, pauseAsked, lastPlace = read_meta(false, 'leader', 'paused', 'pauseAsked', 'lastPlace')
 if refused then return refused end
@@ -1124,10 +1112,7 @@ local function due_of(envelope)
 return time_at(envelope, 10)
 end`, PARTS.moved, PARTS.readRecord, PARTS.record, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
 return (tonumber(score) or 0) >= now + 415000
-end
-local function is_fresh(score)
-return tonumber(score) % 1 == 0 or is_long(score)
-end`, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, PARTS.isBefore, PARTS.placeBehind, `local seq, delay, forget, spread = sequence(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4])
+end`, PARTS.leadsUntil, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, PARTS.isBefore, PARTS.placeBehind, `local seq, delay, forget, spread = sequence(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4])
 local before, reason = tonumber(ARGV[5]), ARGV[6]
 local position, total, most = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
 local replied, leader, paused, wokenAt = begin(seq, false, 'leader', 'paused', 'wokenAt')
@@ -1174,10 +1159,7 @@ local function due_of(envelope)
 return time_at(envelope, 10)
 end`, PARTS.moved, PARTS.readRecord, PARTS.record, PARTS.disown, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }`, PARTS.rescheduleOne, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
 return (tonumber(score) or 0) >= now + 415000
-end
-local function is_fresh(score)
-return tonumber(score) % 1 == 0 or is_long(score)
-end`, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, onlySooner = sequence(ARGV[1]), ARGV[2] == '1'
+end`, PARTS.leadsUntil, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, onlySooner = sequence(ARGV[1]), ARGV[2] == '1'
 local replied, leader, paused, wokenAt = begin(seq, false, 'leader', 'paused', 'wokenAt')
 if replied then return replied end
 local head = head_of_due()
@@ -1207,10 +1189,7 @@ local function due_of(envelope)
 return time_at(envelope, 10)
 end`, PARTS.moved, PARTS.readRecord, PARTS.record, PARTS.disown, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }`, PARTS.rescheduleOne, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
 return (tonumber(score) or 0) >= now + 415000
-end
-local function is_fresh(score)
-return tonumber(score) % 1 == 0 or is_long(score)
-end`, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, id, onlySooner = sequence(ARGV[1]), ARGV[2], ARGV[5] == '1'
+end`, PARTS.leadsUntil, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, id, onlySooner = sequence(ARGV[1]), ARGV[2], ARGV[5] == '1'
 local target = tonumber(ARGV[4])
 if ARGV[3] == 'd' then target = now + target end
 local replied, leader, paused, wokenAt = begin(seq, false, 'leader', 'paused', 'wokenAt')
@@ -1285,10 +1264,7 @@ local function due_of(envelope)
 return time_at(envelope, 10)
 end`, PARTS.moved, PARTS.readRecord, PARTS.record, PARTS.disown, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }`, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
 return (tonumber(score) or 0) >= now + 415000
-end
-local function is_fresh(score)
-return tonumber(score) % 1 == 0 or is_long(score)
-end`, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, id, read, was, due, content = sequence(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
+end`, PARTS.leadsUntil, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, id, read, was, due, content = sequence(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
 local zone_data = ARGV[7]
 local replied, leader, paused, wokenAt, known, walk = begin(seq, false, 'leader', 'paused', 'wokenAt', 'zoneData', 'zoneWalk')
 if replied then return replied end
@@ -1435,10 +1411,7 @@ local function header_of(head)
 return string.sub(head, 1, 1) .. string.sub(head, rest_of(head))
 end`, PARTS.withPayload, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
 return (tonumber(score) or 0) >= now + 415000
-end
-local function is_fresh(score)
-return tonumber(score) % 1 == 0 or is_long(score)
-end`, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, id, known, content = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
+end`, PARTS.leadsUntil, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, id, known, content = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
 local replied, leader, paused, wokenAt = begin(seq, false, 'leader', 'paused', 'wokenAt')
 if replied then return replied end
 local head = head_of_due()
@@ -1492,10 +1465,7 @@ forget_attempts(...)
 call('HDEL', JOBS, ...)
 end`, PARTS.markChanged, PARTS.changedAt, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
 return (tonumber(score) or 0) >= now + 415000
-end
-local function is_fresh(score)
-return tonumber(score) % 1 == 0 or is_long(score)
-end`, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, `local function is_cancelled(after)
+end`, PARTS.leadsUntil, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, `local function is_cancelled(after)
 return after and string.byte(after) == 33
 end`, PARTS.follower, PARTS.follow, `local MOST = 200
 local me, seq, lease = ARGV[1], sequence(ARGV[2]), tonumber(ARGV[3])
@@ -1550,7 +1520,7 @@ local slots = claimLimit - ahead
 if ahead > 0 and due then
 local waiting = sleepers(2)
 for i = 1, #waiting, 2 do
-if waiting[i] ~= me and is_fresh(waiting[i + 1]) then claimLimit = slots end
+if waiting[i] ~= me and leads_until(waiting[i + 1]) then claimLimit = slots end
 end
 end
 local claims = quarantineLimit > 0 or claimLimit > 0 and (due or moves)
@@ -2007,8 +1977,9 @@ elseif not flag('b') then
 redis.pcall('ZREM', IDLE, me)
 if leader == me then
 local successor = sleepers(1)
-leader = successor[1] and is_fresh(successor[2]) and successor[1] or nil
-put('leader', leader and leader .. ' ' .. string.format('%.0f', now + ROLE_MS) or '')
+local till = successor[1] and leads_until(successor[2])
+leader = till and successor[1] or nil
+put('leader', till and leader .. ' ' .. string.format('%.0f', till) or '')
 woken = leader or successor[1] and true
 end
 end
@@ -2075,10 +2046,7 @@ forget_attempts(...)
 call('HDEL', JOBS, ...)
 end`, PARTS.eraseUnfinished, `local INTERRUPTED_MS = 20`, PARTS.hasBegun, PARTS.isUnbegun, PARTS.withdraw, PARTS.countAhead, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
 return (tonumber(score) or 0) >= now + 415000
-end
-local function is_fresh(score)
-return tonumber(score) % 1 == 0 or is_long(score)
-end`, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, id, read, follows, before, nGone = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[7]), tonumber(ARGV[8])
+end`, PARTS.leadsUntil, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, id, read, follows, before, nGone = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[7]), tonumber(ARGV[8])
 local replied, leader, paused, wokenAt, enqueued, since, publishingPaused, skipped = begin(seq, false, 'leader', 'paused', 'wokenAt',
 'enqueued', 'since', 'publishingPaused', 'skipped')
 if replied then return replied end
@@ -2204,10 +2172,7 @@ forget_attempts(...)
 call('HDEL', JOBS, ...)
 end`, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
 return (tonumber(score) or 0) >= now + 415000
-end
-local function is_fresh(score)
-return tonumber(score) % 1 == 0 or is_long(score)
-end`, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, `local function is_cancelled(after)
+end`, PARTS.leadsUntil, PARTS.wake, PARTS.headOfDue, PARTS.mustWake, PARTS.wakeForNewHead, `local function is_cancelled(after)
 return after and string.byte(after) == 33
 end`, PARTS.follower, PARTS.follow, `local seq, claim, leaving = sequence(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local replied, leader, paused, wokenAt = begin(seq, true, 'leader', 'paused', 'wokenAt')

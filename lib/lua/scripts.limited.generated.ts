@@ -379,10 +379,7 @@ return exact(place - place % 16 + 9)
 end
 local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.free, LIMITED.checkGroups, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
 return (tonumber(score) or 0) >= now + 415000
-end
-local function is_fresh(score)
-return tonumber(score) % 1 == 0 or is_long(score)
-end`, PARTS.wake, `local function head_of_due()
+end`, PARTS.leadsUntil, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, PARTS.wakeForNewHead, LIMITED.wakeForRoom, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
@@ -421,10 +418,7 @@ return exact(place - place % 16 + 9)
 end
 local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.free, LIMITED.checkGroups, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
 return (tonumber(score) or 0) >= now + 415000
-end
-local function is_fresh(score)
-return tonumber(score) % 1 == 0 or is_long(score)
-end`, PARTS.wake, `local function head_of_due()
+end`, PARTS.leadsUntil, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, PARTS.wakeForNewHead, LIMITED.wakeForRoom, PARTS.readRecord, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
@@ -466,10 +460,7 @@ return exact(place - place % 16 + 9)
 end
 local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.free, LIMITED.checkGroups, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
 return (tonumber(score) or 0) >= now + 415000
-end
-local function is_fresh(score)
-return tonumber(score) % 1 == 0 or is_long(score)
-end`, PARTS.wake, `local function head_of_due()
+end`, PARTS.leadsUntil, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, PARTS.wakeForNewHead, LIMITED.wakeForRoom, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
@@ -541,10 +532,7 @@ local AT_LIMIT, LINE, OVER = -9e15, -4.5e15, 8.65e15
 local limits
 local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
 return (tonumber(score) or 0) >= now + 415000
-end
-local function is_fresh(score)
-return tonumber(score) % 1 == 0 or is_long(score)
-end`, PARTS.wake, `local refused, leader, since = begin_moving(ARGV[1], 'leader', 'since')
+end`, PARTS.leadsUntil, PARTS.wake, `local refused, leader, since = begin_moving(ARGV[1], 'leader', 'since')
 if refused then return refused end
 if ARGV[4] and ARGV[4] ~= (since or '') then return 'anew' end
 call('HLEN', JOBS); call('HLEN', FOLLOWUPS); call('HLEN', ATTEMPTS); call('HLEN', ERRORS); call('HLEN', DEBOUNCE)
@@ -577,10 +565,7 @@ call('HDEL', ATTEMPTS, ...)
 call('HDEL', ERRORS, ...)
 end`, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
 return (tonumber(score) or 0) >= now + 415000
-end
-local function is_fresh(score)
-return tonumber(score) % 1 == 0 or is_long(score)
-end`, PARTS.wake, PARTS.mustWake, `local function is_cancelled(after)
+end`, PARTS.leadsUntil, PARTS.wake, PARTS.mustWake, `local function is_cancelled(after)
 return after and string.byte(after) == 33
 end`, PARTS.follower, `local specs, counts, starts, checked, limited = {}, {}, {}, false, false
 local widths, placeOfJob = {}, ''
@@ -943,10 +928,7 @@ local SESSION_OVER = '9007199254740991 '
 local ASKED, ARRIVES_BY, IN_DOUBT = 0, math.huge, false
 local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
 return (tonumber(score) or 0) >= now + 415000
-end
-local function is_fresh(score)
-return tonumber(score) % 1 == 0 or is_long(score)
-end`, PARTS.wake, `local function head_of_due()
+end`, PARTS.leadsUntil, PARTS.wake, `local function head_of_due()
 return moment()
 end
 local me = ARGV[1]
@@ -958,13 +940,9 @@ if ARGV[2] == 'd' then call('SET', SESSION, SESSION_OVER, 'PX', SESSION_PX) else
 if holder(isolator) == me then call('HSET', META, 'isolator', '') end
 if holder(leader) == me then
 local successor, entered = unpack(sleepers(1))
-if successor and not is_fresh(entered) then
-call('HSET', META, 'leader', '')
-wake(nil, me)
-else
-call('HSET', META, 'leader', successor and successor .. ' ' .. string.format('%.0f', now + ROLE_MS) or '')
-if successor then tell(successor) end
-end
+local till = successor and leads_until(entered)
+call('HSET', META, 'leader', till and successor .. ' ' .. string.format('%.0f', till) or '')
+if till then tell(successor) elseif successor then wake(nil, me) end
 elseif head and paused ~= '1' then
 wake(holder(leader), me)
 end
@@ -976,10 +954,7 @@ return string.format('%.0f', n)
 end
 local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.beginGroups, LIMITED.checkGroups, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
 return (tonumber(score) or 0) >= now + 415000
-end
-local function is_fresh(score)
-return tonumber(score) % 1 == 0 or is_long(score)
-end`, PARTS.wake, `local function head_of_due()
+end`, PARTS.leadsUntil, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, PARTS.wakeForNewHead, `adopts = true
 local asked, by, read = ARGV[1], ARGV[2], whole(ARGV[3])
@@ -1278,10 +1253,7 @@ return string.format('%.0f', n)
 end
 local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
 return (tonumber(score) or 0) >= now + 415000
-end
-local function is_fresh(score)
-return tonumber(score) % 1 == 0 or is_long(score)
-end`, PARTS.wake, `local function head_of_due()
+end`, PARTS.leadsUntil, PARTS.wake, `local function head_of_due()
 return moment()
 end
 local function micros()
@@ -1310,10 +1282,7 @@ return exact(place - place % 16 + 9)
 end
 local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.free, LIMITED.checkGroups, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
 return (tonumber(score) or 0) >= now + 415000
-end
-local function is_fresh(score)
-return tonumber(score) % 1 == 0 or is_long(score)
-end`, PARTS.wake, `local function head_of_due()
+end`, PARTS.leadsUntil, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, PARTS.wakeForNewHead, LIMITED.wakeForRoom, PARTS.readRecord, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
@@ -1370,10 +1339,7 @@ return exact(place - place % 16 + 9)
 end
 local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.free, LIMITED.checkGroups, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
 return (tonumber(score) or 0) >= now + 415000
-end
-local function is_fresh(score)
-return tonumber(score) % 1 == 0 or is_long(score)
-end`, PARTS.wake, `local function head_of_due()
+end`, PARTS.leadsUntil, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, PARTS.wakeForNewHead, LIMITED.wakeForRoom, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)
@@ -1438,10 +1404,7 @@ return exact(place - place % 16 + 9)
 end
 local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.checkGroups, PARTS.readRecord, PARTS.record, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
 return (tonumber(score) or 0) >= now + 415000
-end
-local function is_fresh(score)
-return tonumber(score) % 1 == 0 or is_long(score)
-end`, PARTS.wake, `local function head_of_due()
+end`, PARTS.leadsUntil, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, PARTS.wakeForNewHead, PARTS.isBefore, PARTS.placeBehind, `local seq, delay, forget, spread = sequence(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4])
 local before, reason = tonumber(ARGV[5]), ARGV[6]
@@ -1495,10 +1458,7 @@ return exact(place - place % 16 + 9)
 end
 local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.free, LIMITED.checkGroups, PARTS.readRecord, PARTS.record, PARTS.disown, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }`, LIMITED.rescheduleOne2, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
 return (tonumber(score) or 0) >= now + 415000
-end
-local function is_fresh(score)
-return tonumber(score) % 1 == 0 or is_long(score)
-end`, PARTS.wake, `local function head_of_due()
+end`, PARTS.leadsUntil, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, onlySooner = sequence(ARGV[1]), ARGV[2] == '1'
 local replied, leader, paused, wokenAt = begin(seq, false, 'leader', 'paused', 'wokenAt')
@@ -1535,10 +1495,7 @@ return exact(place - place % 16 + 9)
 end
 local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.free, LIMITED.checkGroups, PARTS.readRecord, PARTS.record, PARTS.disown, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }`, LIMITED.rescheduleOne2, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
 return (tonumber(score) or 0) >= now + 415000
-end
-local function is_fresh(score)
-return tonumber(score) % 1 == 0 or is_long(score)
-end`, PARTS.wake, `local function head_of_due()
+end`, PARTS.leadsUntil, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, id, onlySooner = sequence(ARGV[1]), ARGV[2], ARGV[5] == '1'
 local target = tonumber(ARGV[4])
@@ -1565,10 +1522,7 @@ return exact(place - place % 16 + 9)
 end
 local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.free, LIMITED.checkGroups, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
 return (tonumber(score) or 0) >= now + 415000
-end
-local function is_fresh(score)
-return tonumber(score) % 1 == 0 or is_long(score)
-end`, PARTS.wake, `local function head_of_due()
+end`, PARTS.leadsUntil, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, PARTS.wakeForNewHead, LIMITED.wakeForRoom, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.nextClaim, `local function claim_name(number)
 return string.format('%.0f', number)
@@ -1640,10 +1594,7 @@ return exact(place - place % 16 + 9)
 end
 local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.placeIn, LIMITED.enter, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.setDue, LIMITED.free, LIMITED.checkGroups, PARTS.readRecord, PARTS.record, PARTS.disown, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, PARTS.placeOf, `local NOT_WAITING = { r = 'r r', x = 'x x', n = 'n -' }`, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
 return (tonumber(score) or 0) >= now + 415000
-end
-local function is_fresh(score)
-return tonumber(score) % 1 == 0 or is_long(score)
-end`, PARTS.wake, `local function head_of_due()
+end`, PARTS.leadsUntil, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, id, read, was, due, content = sequence(ARGV[1]), ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
 local zone_data = ARGV[7]
@@ -1797,10 +1748,7 @@ local function header_of(head)
 return string.sub(head, 1, 1) .. string.sub(head, rest_of(head))
 end`, PARTS.withPayload, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
 return (tonumber(score) or 0) >= now + 415000
-end
-local function is_fresh(score)
-return tonumber(score) % 1 == 0 or is_long(score)
-end`, PARTS.wake, `local function head_of_due()
+end`, PARTS.leadsUntil, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, id, known, content = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
 local replied, leader, paused, wokenAt = begin(seq, false, 'leader', 'paused', 'wokenAt')
@@ -1878,10 +1826,7 @@ forget_attempts(...)
 call('HDEL', JOBS, ...)
 end`, PARTS.markChanged, PARTS.changedAt, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
 return (tonumber(score) or 0) >= now + 415000
-end
-local function is_fresh(score)
-return tonumber(score) % 1 == 0 or is_long(score)
-end`, PARTS.wake, `local function head_of_due()
+end`, PARTS.leadsUntil, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, `local function is_cancelled(after)
 return after and string.byte(after) == 33
@@ -1940,7 +1885,7 @@ if limits.counts then claimLimit, ahead = slots, 0 end
 if ahead > 0 and due then
 local waiting = sleepers(2)
 for i = 1, #waiting, 2 do
-if waiting[i] ~= me and is_fresh(waiting[i + 1]) then claimLimit = slots end
+if waiting[i] ~= me and leads_until(waiting[i + 1]) then claimLimit = slots end
 end
 end
 local claims = quarantineLimit > 0 or claimLimit > 0 and (due or moves)
@@ -2877,8 +2822,9 @@ elseif not flag('b') then
 redis.pcall('ZREM', IDLE, me)
 if leader == me then
 local successor = sleepers(1)
-leader = successor[1] and is_fresh(successor[2]) and successor[1] or nil
-put('leader', leader and leader .. ' ' .. string.format('%.0f', now + ROLE_MS) or '')
+local till = successor[1] and leads_until(successor[2])
+leader = till and successor[1] or nil
+put('leader', till and leader .. ' ' .. string.format('%.0f', till) or '')
 woken = leader or successor[1] and true
 end
 end
@@ -2966,10 +2912,7 @@ forget_attempts(...)
 call('HDEL', JOBS, ...)
 end`, PARTS.eraseUnfinished, `local INTERRUPTED_MS = 20`, PARTS.hasBegun, PARTS.isUnbegun, LIMITED.withdraw2, PARTS.countAhead, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
 return (tonumber(score) or 0) >= now + 415000
-end
-local function is_fresh(score)
-return tonumber(score) % 1 == 0 or is_long(score)
-end`, PARTS.wake, `local function head_of_due()
+end`, PARTS.leadsUntil, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, PARTS.wakeForNewHead, `local seq, id, read, follows, before, nGone = sequence(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[7]), tonumber(ARGV[8])
 local place = string.match(ARGV[14 + nGone] or '', ' @(.*)$') or ''
@@ -3111,10 +3054,7 @@ forget_attempts(...)
 call('HDEL', JOBS, ...)
 end`, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
 return (tonumber(score) or 0) >= now + 415000
-end
-local function is_fresh(score)
-return tonumber(score) % 1 == 0 or is_long(score)
-end`, PARTS.wake, `local function head_of_due()
+end`, PARTS.leadsUntil, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, PARTS.wakeForNewHead, `local function is_cancelled(after)
 return after and string.byte(after) == 33
@@ -3260,10 +3200,7 @@ return exact(place - place % 16 + 9)
 end
 local limits`, LIMITED.readLimits, LIMITED.window, LIMITED.moment, LIMITED.endGroupIfEmpty, LIMITED.depart, LIMITED.free, LIMITED.checkGroups, PARTS.markChanged, `local ROLE_MS = 6000`, PARTS.holder, PARTS.tell, PARTS.sleepers, `local function is_long(score)
 return (tonumber(score) or 0) >= now + 415000
-end
-local function is_fresh(score)
-return tonumber(score) % 1 == 0 or is_long(score)
-end`, PARTS.wake, `local function head_of_due()
+end`, PARTS.leadsUntil, PARTS.wake, `local function head_of_due()
 return moment()
 end`, PARTS.mustWake, PARTS.wakeForNewHead, LIMITED.wakeForRoom, PARTS.readRecord, PARTS.part4, PARTS.sequence, PARTS.remembered, PARTS.remember, PARTS.begin, `local function forget_attempts(...)
 call('HDEL', ATTEMPTS, ...)

@@ -342,6 +342,26 @@ describe('the role of the leader', () => {
     expect(await woken()).toEqual(['b']);
   });
 
+  it.each([
+    ['rests', 422_000, 4_000, 2_000],
+    ['has slept, and should look 2 s before the end of its entry', 7_000, 4_000, 2_000],
+    ['has just begun to rest', 422_000, 0, 6_000],
+    ['has just begun to sleep', 12_000, 0, 6_000],
+  ])(
+    'is handed on for no longer than until 6 s after its next holder was heard, which %s',
+    async (_, idleForMs, agoMs, leftMs) => {
+      await here.world.redis.del(shard.key('idle'));
+      await peers.b.step({ limit: 1, refreshIdle: true, idleForMs });
+      await here.world.redis.zincrby(shard.key('idle'), -agoMs, peers.b.name);
+      await shard.fill('A');
+      await peers.leader.claim(1);
+      const [name, till] = (await shard.read()).meta['leader']!.split(' ');
+      expect(name).toBe(peers.b.name);
+      expect(Number(till)).toBeLessThanOrEqual((await shard.now()) + leftMs);
+      expect((await peers.b.step({ limit: 1 })).isLeader).toBe(true);
+    },
+  );
+
   it('stays where it is while its holder has more free slots', async () => {
     await shard.fill('A');
     expect((await peers.leader.claim(1, { hasFreeSlots: true })).isLeader).toBe(true);

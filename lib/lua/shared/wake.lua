@@ -31,8 +31,11 @@ end
 local function is_long(score)
   return (tonumber(score) or 0) >= now + 415000
 end
-local function is_fresh(score)
-  return tonumber(score) % 1 == 0 or is_long(score)
+-- Until when it may be the leader: 6 s after it entered, or 1 s after the end of its sleep. A dead one would make all that is due late for longer.
+-- @returns false of one that rests, or died minutes ago, or just now
+local function leads_until(score)
+  local till = is_long(score) and score - 416000 or tonumber(score) % 1 == 0 and score - 1000
+  return till and till > now and math.min(till, now + ROLE_MS)
 end
 
 local function wake(leader, except)
@@ -45,7 +48,7 @@ local function wake(leader, except)
     local name = entries[i]
     if others < 2 and old < 10 and name ~= leader and name ~= except then
       local heard = tell(name)
-      if is_fresh(entries[i + 1]) then
+      if leads_until(entries[i + 1]) then
         others = others + 1
       else
         old = old + 1

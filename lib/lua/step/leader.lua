@@ -25,8 +25,9 @@ elseif not flag('b') then
   if leader == me then
     local successor = sleepers(1)
     -- Who looked longer ago may be dead: it is told like others, and whoever looks first has the role.
-    leader = successor[1] and is_fresh(successor[2]) and successor[1] or nil
-    put('leader', leader and leader .. ' ' .. string.format('%.0f', now + ROLE_MS) or '')
+    local till = successor[1] and leads_until(successor[2])
+    leader = till and successor[1] or nil
+    put('leader', till and leader .. ' ' .. string.format('%.0f', till) or '')
     woken = leader or successor[1] and true
   end
 end

@@ -86,7 +86,7 @@ if ahead > 0 and due then
   local waiting = sleepers(2)
   for i = 1, #waiting, 2 do
     -- Who entered longer ago rests, or is dead.
-    if waiting[i] ~= me and is_fresh(waiting[i + 1]) then claimLimit = slots end
+    if waiting[i] ~= me and leads_until(waiting[i + 1]) then claimLimit = slots end
   end
 end
 local claims = quarantineLimit > 0 or claimLimit > 0 and (due or moves)
