@@ -192,7 +192,7 @@ return entries.err and {} or entries
 end`,
   leadsUntil: `local function leads_until(score)
 local till = is_long(score) and score - 416000 or tonumber(score) % 1 == 0 and score - 1000
-return till and till > now and math.min(till, now + ROLE_MS)
+return till and math.min(till, now + ROLE_MS) or nil
 end`,
   wake: `local function wake(leader, except)
 if leader and leader ~= except then tell(leader) end

@@ -31,11 +31,12 @@ end
 local function is_long(score)
   return (tonumber(score) or 0) >= now + 415000
 end
--- Until when it may be the leader: 6 s after it entered, or 1 s after the end of its sleep. A dead one would make all that is due late for longer.
--- @returns false of one that rests, or died minutes ago, or just now
+-- Until when a sleeper is the leader that is named now: 6 s after it entered, or 1 s after the end of its sleep. A dead one makes all that is
+-- due late for as long.
+-- @returns nil where nobody can tell whether it lives
 local function leads_until(score)
   local till = is_long(score) and score - 416000 or tonumber(score) % 1 == 0 and score - 1000
-  return till and till > now and math.min(till, now + ROLE_MS)
+  return till and math.min(till, now + ROLE_MS) or nil
 end
 
 local function wake(leader, except)
