@@ -323,7 +323,11 @@ export class Worker {
   extend(run: Run, hours: number): boolean {
     const { model } = this;
     const job = model.jobs.get(run.id);
-    if (run.lost) return false;
+    if (run.lost) {
+      // Whoever asks Redis hears for good that it has lost it: its end asks no more.
+      run.lostByHeartbeat = false;
+      return false;
+    }
     const old = this.#claims.get(run.claim);
     const alone = old?.alone === true && old.unsettled === 1;
     this.#close(run.claim);
