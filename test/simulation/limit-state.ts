@@ -32,6 +32,8 @@ export class LimitState {
   #isFull = false;
   /** Groups that have no place left. */
   #full: ReadonlySet<string> = new Set();
+  /** Groups of which a job runs or is in quarantine: those that keep their places wait for it, where several do. */
+  #busy: ReadonlySet<string> = new Set();
   /** Until when queue and groups were full. */
   #fullUntil = -Infinity;
   readonly #groupsFullUntil = new Map<string, number>();
@@ -97,14 +99,17 @@ export class LimitState {
   update(at: number): void {
     const { count, groupCount } = this.limits;
     const active = new Map<string, number>();
+    const busy = new Set<string>();
     const running = this.store.entries('running');
     for (const [id] of [...running, ...this.store.entries('quarantine'), ...this.kept]) {
       const { base } = this.store.placeOf(id);
       if (base === NO_GROUP || this.expired.has(id) || this.store.isReserved(id)) continue;
-      if (this.kept.has(id) && !this.keeps(id)) continue;
+      if (!this.kept.has(id)) busy.add(base);
+      else if (!this.keeps(id)) continue;
       active.set(base, (active.get(base) ?? 0) + 1);
     }
     this.active = active;
+    this.#busy = busy;
     if (this.#isFull) this.#fullUntil = at;
     for (const base of this.#full) this.#groupsFullUntil.set(base, at);
     this.#isFull = running.length >= count;
@@ -123,7 +128,7 @@ export class LimitState {
     if (!this.isLimited) return -Infinity;
     const { base } = this.store.placeOf(id);
     if (this.#isFull || (base === NO_GROUP && this.store.isAdopting)) return Infinity;
-    if (base !== NO_GROUP && this.#full.has(base) && !this.keeps(id)) return Infinity;
+    if (base !== NO_GROUP && this.#full.has(base) && (this.#busy.has(base) || !this.keeps(id))) return Infinity;
     const { rate, groupRate } = this.limits;
     const opened = [
       rate ? this.starts.opensAt(now, rate) : -Infinity,
