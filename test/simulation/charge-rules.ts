@@ -163,8 +163,8 @@ export class ChargeRules implements ScriptRules {
    * refused. Excused: it was frozen, so that the answer came when the lease was over; or it has handed the job back, or another one took
    * it back, which it was told, and that was lost with the tail, or told to a master that had been deposed; or it asks whether an
    * occurrence may begin, and was cut off before it was told, or before it could hand back what does not; or the call came again ten
-   * minutes later, when Redis had forgotten its session, and ran anew, or sooner, where the session was lost, and claimed anew: its
-   * process heard of that run only.
+   * minutes later, when Redis had forgotten its session, and ran anew, or sooner, where the session was lost, and claimed anew, or came to
+   * a master that had been deposed: its process heard of that run only.
    */
   #judgeForNobody(claim: ClaimHistory, id: string): void {
     const { member, number, queue, at, session, call, jobs } = claim;
@@ -173,6 +173,7 @@ export class ChargeRules implements ScriptRules {
     if (run && run.startedAt >= at) return;
     const last = this.oracle.sessions.of(session)?.accepted;
     if (wasFrozen(claim) || last === undefined || last <= call) return;
+    if (this.oracle.sessions.hasComeToDeposed(session, call)) return;
     if ((this.oracle.sessions.cameAgainAt(session, call) ?? 0) - at >= SESSION_MS) return;
     if ([...this.oracle.claims.values()].some((one) => one.session === session && one.call === call && one.at > at))
       return;

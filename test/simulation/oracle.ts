@@ -72,7 +72,9 @@ export class Oracle implements ServerWitness {
       this.#askedOfDeposed = { name, keys, args, connection };
       // Its process settles it under the lease of its own that only this master has given.
       const moved = name === 'extend' ? [{ claim: args[1]!, id: args[2]! }] : [];
-      for (const { claim, id } of name === 'step' ? readStep(args).settled : moved) {
+      const step = name === 'step' ? readStep(args) : undefined;
+      if (step) this.sessions.cameToDeposed(keys[SHARD_KEYS.session]!, step.call);
+      for (const { claim, id } of step?.settled ?? moved) {
         const job = this.claimOf(keys[SHARD_KEYS.due]!, claim)?.jobs.get(id);
         if (job) job.isOutcomeLost = true;
       }

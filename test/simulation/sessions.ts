@@ -26,6 +26,8 @@ export class Sessions {
   readonly #sent = new Map<string, { readonly call: number; readonly at: number }>();
   /** Of each call that came again, by session and number: when it came last, simulated ms. */
   readonly #again = new Map<string, number>();
+  /** Calls that a master ran which had been deposed, by session and number. */
+  readonly #ofDeposed = new Set<string>();
 
   constructor(
     private readonly simulation: Simulation,
@@ -66,6 +68,15 @@ export class Sessions {
   /** When this call came for the last time, if it came again, simulated ms. */
   cameAgainAt(session: string, call: number): number | undefined {
     return this.#again.get(`${session} ${call}`);
+  }
+
+  cameToDeposed(session: string, call: number): void {
+    this.#ofDeposed.add(`${session} ${call}`);
+  }
+
+  /** A master that had been deposed ran it, so that its answer may be what the process goes by. */
+  hasComeToDeposed(session: string, call: number): boolean {
+    return this.#ofDeposed.has(`${session} ${call}`);
   }
 
   /** The numbers of the last calls of all sessions; where Redis has lost what it knew of one, of the last call that left. */
