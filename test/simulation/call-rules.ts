@@ -149,8 +149,8 @@ export class CallRules implements ScriptRules {
         this.oracle.report('maxSize', `${call.id} was refused and stored all the same`);
       }
       if (isMade || (call.outcome === 'r' && call.state === 'x')) size++;
-      // What ended processes until it was a dead letter may do so as often again.
-      if (call.outcome === 'p' && call.state === 'x') this.oracle.job(call.id).kills = 0;
+      // Whoever takes the place of what ended processes may do so as often again, once it runs.
+      if (call.outcome === 'p') this.oracle.job(call.id).kills = call.state === 'r' ? -1 : 0;
       // A later one of the same script may have moved it.
       const isLast = !calls.some(({ id }, other) => id === call.id && other > n);
       if (call.outcome === 'c' && call.mode !== 'm' && isLast) this.#judgeTime(keys, call);
