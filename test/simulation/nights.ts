@@ -113,11 +113,21 @@ export function beginNight(simulation: Simulation, { at, forMs, how }: NightOper
   else if (how === 'stopped') for (const member of isReady()) closeInstanceOf(simulation, member, downMs());
   else for (const member of isReady()) crash(simulation, member, downMs());
   troubles.mark(ALL, forMs + MENDED_MS + configuration.leaseMs);
+  const crashReady = () => {
+    const awake = fleet.living.filter(({ process }) => !process.isFrozen);
+    for (const member of awake) crash(simulation, member, downMs());
+    return awake.length > 0;
+  };
+  // Whoever comes up meanwhile would live through the night.
+  const sleep = () => {
+    if (crashReady()) engine.after(HEARD_MS, sleep);
+    else engine.sleep(endsAt);
+  };
   engine.after(SETTLED_MS, () => {
     // Those that were on their way up when the night began.
-    for (const member of fleet.living) if (!member.process.isFrozen) crash(simulation, member, downMs());
+    crashReady();
     simulation.server.sync();
     if (how === 'away' && !simulation.cluster) simulation.takeServerAway(downMs());
-    engine.after(HEARD_MS, () => engine.sleep(endsAt));
+    engine.after(HEARD_MS, sleep);
   });
 }
