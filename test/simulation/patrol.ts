@@ -2,7 +2,7 @@ import { FREE_LOSSES } from './charge-rules.js';
 import type { Member } from './fleet.js';
 import type { ClaimHistory } from './history.js';
 import type { Simulation } from './simulation.js';
-import { queueOf, TAKEN } from './queues.js';
+import { queueOf, RECURRING, TAKEN } from './queues.js';
 import { ALL } from './troubles.js';
 
 /** How often the rules look at what is stored. */
@@ -232,7 +232,7 @@ export class Patrol {
       const [place] = places;
       if (!place || place.index === 'dead') continue;
       if (place.index === 'due' && Number(place.score) > this.simulation.clockMs(base) - 6_000) continue;
-      if (place.index === 'due' && this.#waitsInBacklog(base, id)) continue;
+      if (place.index === 'due' && (this.#waitsInBacklog(base, id) || this.#waitsForMissed(base))) continue;
       if (place.index === 'due' && this.#waitsForTimeToComeAgain(base, id)) continue;
       if (place.index !== 'running' && this.#waitsForForgotten(base)) continue;
       if (place.index === 'running' && this.#stillRuns(base, id, place.score!)) continue;
@@ -271,7 +271,19 @@ export class Patrol {
     if (!configuration.forGood.includes('slowForGood') && !hasGathered && !areTaken) return false;
     const lately = engine.now - STARTS_WITHIN_MS - 2 * configuration.commandTimeoutMs;
     if (oracle.limits.mayStartSince(`${base}due`, id) < lately) return false;
-    return [...oracle.claims.values()].some(({ shard, at }) => shard === `${base}due` && at > lately);
+    return this.#startsSome(base, lately);
+  }
+
+  /** Occurrences that were missed, or filled up, have more work than those who run them get done by the end: all of them are full. */
+  #waitsForMissed(base: string): boolean {
+    const { engine, fleet } = this.simulation;
+    if (queueOf(base) !== RECURRING || !this.#startsSome(base, engine.now - STARTS_WITHIN_MS)) return false;
+    const workers = fleet.living.filter(({ queues }) => queues.includes(RECURRING));
+    return workers.every((member) => member.freeSince(RECURRING) === Infinity);
+  }
+
+  #startsSome(base: string, since: number): boolean {
+    return [...this.simulation.oracle.claims.values()].some(({ shard, at }) => shard === `${base}due` && at > since);
   }
 
   /**
