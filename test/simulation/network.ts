@@ -63,8 +63,9 @@ export class Connection {
   slowed: Took | undefined;
   upHeld: Hold | undefined;
   downHeld: Hold | undefined;
-  /** What waits until an adversary lets it go on. */
-  #waiting: (() => void)[] | undefined;
+  /** What waits until adversaries let it go on, all of them: nothing overtakes on one connection. */
+  #waiting: (() => void)[] = [];
+  #adversaries = 0;
   /** What becomes of the next step on its way to the server. */
   nextStep: ((connection: Connection) => void) | undefined;
   /** Each delivery is cut into pieces of so many bytes. */
@@ -183,14 +184,13 @@ export class Connection {
 
   /** Holds up all on its way to the server, from now on. @returns lets it go */
   holdUp(took: Took): () => void {
-    const waiting: (() => void)[] = [];
-    this.#waiting = waiting;
+    this.#adversaries++;
     return () => {
-      if (this.#waiting === waiting) this.#waiting = undefined;
-      if (waiting.length > 0) took();
-      // What was sent before that may still be on its way, held back by itself: nothing overtakes on one connection.
+      if (this.#waiting.length > 0) took();
+      if (--this.#adversaries > 0) return;
+      // What was sent before that may still be on its way, held back by itself.
       const { engine } = this.world;
-      for (const arrive of waiting) engine.at(Math.max(this.#upAt, engine.now), arrive);
+      for (const arrive of this.#waiting.splice(0)) engine.at(Math.max(this.#upAt, engine.now), arrive);
     };
   }
 
@@ -254,7 +254,7 @@ export class Connection {
   #arrives(arrive: () => void, heldMs = 0): void {
     const { engine } = this.world;
     this.#upAt = Math.max(this.#upAt, engine.now + this.latencyMs(), held(this.upHeld, engine.now)) + heldMs;
-    if (this.#waiting) this.#waiting.push(arrive);
+    if (this.#adversaries > 0) this.#waiting.push(arrive);
     else engine.at(this.#upAt, arrive);
   }
 
