@@ -416,6 +416,16 @@ describe('leaving', () => {
     expect(Object.keys((await shard.read()).idle)).toHaveLength(3);
   });
 
+  it('hands the role on for no longer than until 6 s after its next holder was heard', async () => {
+    await here.world.redis.del(shard.key('idle'));
+    await peers.b.step({ limit: 1, refreshIdle: true, idleForMs: 422_000 });
+    await here.world.redis.zincrby(shard.key('idle'), -4_000, peers.b.name);
+    await peers.leader.leave();
+    const [name, till] = (await shard.read()).meta['leader']!.split(' ');
+    expect(name).toBe(peers.b.name);
+    expect(Number(till)).toBeLessThanOrEqual((await shard.now()) + 2_000);
+  });
+
   it('leaves the role nobody’s when nobody is idle', async () => {
     await here.world.redis.del(shard.key('idle'));
     await peers.leader.leave();

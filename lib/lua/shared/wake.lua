@@ -31,8 +31,8 @@ end
 local function is_long(score)
   return (tonumber(score) or 0) >= now + 415000
 end
--- Until when a sleeper is the leader that is named now: 6 s after it entered, or 1 s after the end of its sleep. A dead one makes all that is
--- due late for as long.
+-- Until when a sleeper has the role of the leader that it is given now: 6 s after it entered, or 1 s after the end of its sleep. It may just have
+-- died: then all that is due is late for as long.
 -- @returns nil where nobody can tell whether it lives
 local function leads_until(score)
   local till = is_long(score) and score - 416000 or tonumber(score) % 1 == 0 and score - 1000
