@@ -83,6 +83,8 @@ export class ScheduleRules implements ScriptRules {
   #isResent = false;
   /** Of an occurrence that asks whether it may begin: it was cancelled, or left out, before, and ends with its run in any case. */
   #isOver = false;
+  /** Of such an occurrence: it is noted as the one that began last. */
+  #hasFloor = false;
 
   constructor(
     private readonly simulation: Simulation,
@@ -168,6 +170,7 @@ export class ScheduleRules implements ScriptRules {
   begins({ name, keys, args }: RunningScript): void {
     if (name === 'beginOccurrence' && queueOf(keys[0]!) === RECURRING) {
       this.#isOver = this.oracle.peek('HEXISTS', keys[SHARD_KEYS.followups]!, args[1]!) === 1;
+      this.#hasFloor = this.oracle.peek('HGET', `${this.#base}schedules`, `floor{${args[0]!}}`) === args[1];
     }
     if (!COUNTS_MISSED.has(name) || queueOf(keys[0]!) !== RECURRING) return;
     const remembered = this.oracle.peek('GET', keys[SHARD_KEYS.session]!) as string | null;
@@ -374,7 +377,8 @@ export class ScheduleRules implements ScriptRules {
     const { now } = this.simulation.engine;
     if (reply === 'g') {
       const before = this.#granted.get(occurrence);
-      const isKept = before !== undefined && before.at > this.oracle.lastRollbackAt;
+      // What was lost with a tail need not be that.
+      const isKept = before !== undefined && (before.at > this.oracle.lastRollbackAt || this.#hasFloor);
       const claimed = isKept ? before.claimed : this.#claimed.get(occurrence);
       this.#granted.set(occurrence, { member: member?.id, at: now, hasPlace: this.#hasPlace(occurrence), claimed });
     }
