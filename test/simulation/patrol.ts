@@ -2,7 +2,7 @@ import { FREE_LOSSES } from './charge-rules.js';
 import type { Member } from './fleet.js';
 import type { ClaimHistory } from './history.js';
 import type { Simulation } from './simulation.js';
-import { queueOf, RECURRING, TAKEN } from './queues.js';
+import { MOVED, queueOf, RECURRING, TAKEN } from './queues.js';
 import { ALL } from './troubles.js';
 
 /** How often the rules look at what is stored. */
@@ -261,17 +261,18 @@ export class Patrol {
   /**
    * More is due than a limit lets through before the run ends: a worker that is slow for good holds the few places, with a round trip for each
    * job; or who takes the jobs looks now and then, and may have few at a time; or the clock was set back, and jobs have gathered that waited for
-   * their time to come again, or behind one that did. Jobs must still start, one after the other, if with a gap where an answer has taken so long
-   * that the library gave up the connection.
+   * their time to come again, or behind one that did; or they were moved from a queue where they need not be short. Jobs must still start, one
+   * after the other, if with a gap where an answer has taken so long that the library gave up the connection, or while long ones run.
    */
   #waitsInBacklog(base: string, id: string): boolean {
     const { oracle, engine, configuration, clocks } = this.simulation;
     const hasGathered = oracle.limits.isLimited(`${base}due`) && clocks.setBackSince(base, 0) > STARTS_WITHIN_MS;
     const areTaken = queueOf(base) === TAKEN && oracle.limits.countOf(`${base}due`) < configuration.pullMost;
-    if (!configuration.forGood.includes('slowForGood') && !hasGathered && !areTaken) return false;
+    const wereMoved = queueOf(base) === MOVED && oracle.limits.isLimited(`${base}due`);
+    if (!configuration.forGood.includes('slowForGood') && !hasGathered && !areTaken && !wereMoved) return false;
     const lately = engine.now - STARTS_WITHIN_MS - 2 * configuration.commandTimeoutMs;
     if (oracle.limits.mayStartSince(`${base}due`, id) < lately) return false;
-    return this.#startsSome(base, lately);
+    return this.#startsSome(base, wereMoved ? lately - configuration.longestWorkMs : lately);
   }
 
   /** Occurrences that were missed, or filled up, have more work than those who run them get done by the end: all of them are full. */
