@@ -2,7 +2,7 @@ import type { BulkEnqueueError, QueueFullError } from '../../lib/delay-queue.err
 import type { EnqueueOptions } from '../../lib/job/enqueue-options.js';
 import type { EnqueueResult } from '../../lib/job/enqueue-result.js';
 import type { Reply } from '../../lib/memory/memory.replies.js';
-import { supersede } from './history.js';
+import { startKillsAnew, supersede } from './history.js';
 import type { Oracle } from './oracle.js';
 import type { EnqueueOperation } from './plan.js';
 import { EPOCH } from './process.js';
@@ -150,7 +150,7 @@ export class CallRules implements ScriptRules {
       }
       if (isMade || (call.outcome === 'r' && call.state === 'x')) size++;
       // Whoever takes the place of what ended processes may do so as often again, once it runs.
-      if (call.outcome === 'p') this.oracle.job(call.id).kills = call.state === 'r' ? -1 : 0;
+      if (call.outcome === 'p') startKillsAnew(this.oracle.job(call.id), call.state === 'r' ? 1 : 0);
       // A later one of the same script may have moved it.
       const isLast = !calls.some(({ id }, other) => id === call.id && other > n);
       if (call.outcome === 'c' && call.mode !== 'm' && isLast) this.#judgeTime(keys, call);

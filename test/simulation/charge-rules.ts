@@ -75,7 +75,9 @@ export class ChargeRules implements ScriptRules {
 
   /** Its handler ends its process. Such a job becomes a dead letter, or it would do so for ever. */
   killed(job: JobHistory): void {
+    if (job.claim?.isLost) return;
     job.kills++;
+    if (job.claim) job.killedUnder.add(job.claim);
     const most = this.simulation.configuration.attempts + FREE_KILLS;
     if (job.kills > most) {
       this.oracle.reportOnce(
@@ -83,6 +85,17 @@ export class ChargeRules implements ScriptRules {
         job.id,
         `${job.id} ends its process for the ${job.kills}th time; ${most} are too many`,
       );
+    }
+  }
+
+  /** Nobody is charged for the process that a job has ended under a claim that was lost with the tail. */
+  rolledBack(): void {
+    for (const job of this.oracle.jobs.values()) {
+      for (const claim of job.killedUnder) {
+        if (!claim.isLost) continue;
+        job.killedUnder.delete(claim);
+        job.kills--;
+      }
     }
   }
 

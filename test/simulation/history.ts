@@ -22,6 +22,8 @@ export interface JobHistory {
   readonly chargedRuns: Set<string>;
   /** How often it has ended its process, as its plan says, since a person or a call gave it a new life. */
   kills: number;
+  /** The claims of those runs. */
+  readonly killedUnder: Set<ClaimHistory>;
   /** Its handler has discarded it. */
   isDiscarded: boolean;
   /** An operator gave it one more run only. */
@@ -171,6 +173,7 @@ export function newJob(id: string): JobHistory {
     chargedLosses: 0,
     chargedRuns: new Set(),
     kills: 0,
+    killedUnder: new Set(),
     isDiscarded: false,
     mayDie: false,
     dueSetAt: 0,
@@ -188,6 +191,12 @@ export function newJob(id: string): JobHistory {
     isLosing: false,
     claim: undefined,
   };
+}
+
+/** It may end as many processes as a new one. @param running runs of it that go on, which end one more each */
+export function startKillsAnew(job: JobHistory, running = 0): void {
+  job.kills = -running;
+  job.killedUnder.clear();
 }
 
 export function newVersion(n: number): VersionHistory {

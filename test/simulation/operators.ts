@@ -3,6 +3,7 @@ import type { ResizeOperation } from './bounds.js';
 import { closeInstanceOf } from './ending.js';
 import type { Build, Member } from './fleet.js';
 import type { FurtherOperation } from './further-operations.js';
+import { startKillsAnew } from './history.js';
 import { Looks } from './looks.js';
 import { baseOf } from './queues.js';
 import type { Simulation } from './simulation.js';
@@ -54,7 +55,7 @@ export class Operators {
           // It may die of one more failure.
           job.mayDie = true;
           // What ended processes before may do so as often again.
-          if (job.isDead) job.kills = 0;
+          if (job.isDead) startKillsAnew(job);
         }
         return oracle.calls.unwaited(inspector.requeueDead(queue, 'all', { resetAttempts, spread }));
       }

@@ -271,6 +271,7 @@ export class Oracle implements ServerWitness {
       claim.isLost ||= claim.length > length;
       for (const job of claim.jobs.values()) if ((job.outcomeAt ?? 0) > length) job.isOutcomeLost = true;
     }
+    this.charges.rolledBack();
   }
 
   get #movesWaitForDisk(): boolean {

@@ -9,7 +9,7 @@ import { failTogether, settleInBatch, SNOOZE_MS } from './batch-endings.js';
 import { isStored, optionsOf } from './enqueue-calls.js';
 import { closeInstanceOf, crash } from './ending.js';
 import type { Member, RunInProcess } from './fleet.js';
-import { isMoveInDoubt, supersede } from './history.js';
+import { isMoveInDoubt, startKillsAnew, supersede } from './history.js';
 import type { ClaimHistory, VersionHistory } from './history.js';
 import { LimitCalls } from './limit-calls.js';
 import { mistake } from './mistakes.js';
@@ -104,7 +104,7 @@ export class Workload {
       case 'reschedule':
         return calls.unwaited(instance.producer.reschedule(operation.queue, operation.id, { delay: operation.delay }));
       case 'requeueDead':
-        for (const job of this.simulation.oracle.jobs.values()) job.kills = 0;
+        for (const job of this.simulation.oracle.jobs.values()) startKillsAnew(job);
         return calls.unwaited(instance.inspector.requeueDead(operation.queue, 'all'));
       case 'moveQuarantined':
         return this.#moveQuarantined(member, instance, LOOKS);
