@@ -36,3 +36,34 @@ export function readArguments(usage, config) {
     return refuseArguments(usage, error.message);
   }
 }
+
+/**
+ * The number that an option gives. Ends the process where it is none: a typing error must not pass for a run that found nothing.
+ * @param {string} usage
+ * @param {string} option as `--seeds`
+ * @param {string | undefined} text undefined where it was not given
+ * @param {{ least?: number; isWhole?: boolean }} bounds
+ */
+export function readNumber(usage, option, text, { least = 1, isWhole = true } = {}) {
+  if (text === undefined) return undefined;
+  const value = text.trim() === '' ? NaN : Number(text);
+  if (value >= least && (isWhole ? Number.isSafeInteger(value) : Number.isFinite(value))) return value;
+  const expected = `a ${isWhole ? 'whole ' : ''}number from ${least} on`;
+  return refuseArguments(usage, `${option} must be ${expected}, and not ${JSON.stringify(text)}.`);
+}
+
+/**
+ * The object that an option gives as JSON.
+ * @param {string} usage
+ * @param {string} option
+ * @param {string} text
+ */
+export function readObject(usage, option, text) {
+  try {
+    const value = JSON.parse(text);
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+  } catch {
+    // Told below.
+  }
+  return refuseArguments(usage, `${option} must be an object as JSON, and not ${JSON.stringify(text)}.`);
+}

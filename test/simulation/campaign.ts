@@ -25,6 +25,8 @@ export interface CampaignOptions extends CampaignWork {
   readonly goal: Goal | undefined;
   /** What an earlier campaign of the same commit has counted: this one goes on with it. */
   readonly before: CampaignReport | undefined;
+  /** Ends after the seeds that run. */
+  readonly interrupted?: AbortSignal;
 }
 
 export interface CampaignReport extends Tally {
@@ -81,6 +83,7 @@ export async function campaign(options: CampaignOptions, news: CampaignNews = {}
       performance.now() - began > limitMs ||
       report.crashes.length >= MOST_CRASHES ||
       (untilFound && report.broken + report.crashes.length > 0) ||
+      options.interrupted?.aborted === true ||
       (goal !== undefined && isReached(goal, report));
     if (isOver) return undefined;
     const seed = report.next++;

@@ -1,5 +1,4 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
 import { campaign, summary } from './campaign.js';
 import type { CampaignReport } from './campaign.js';
 import type { CampaignAnswer } from './campaign-worker.js';
@@ -10,36 +9,35 @@ import type { Configuration, Plan } from './plan.js';
 import { runPlan } from './run-seed.js';
 import { shrink } from './shrink.js';
 import type { Result } from './simulation.js';
+import { WrongArgument } from './wrong-argument.js';
 
-const TEXT = { type: 'string' } as const;
-const FLAG = { type: 'boolean' } as const;
-const OPTIONS = {
-  seed: TEXT,
-  seeds: TEXT,
-  from: TEXT,
-  hours: TEXT,
-  threads: TEXT,
-  faults: TEXT,
-  plan: TEXT,
-  plans: FLAG,
-  set: TEXT,
-  older: TEXT,
-  project: TEXT,
-  shrink: TEXT,
-  keep: TEXT,
-  report: TEXT,
-  goal: TEXT,
-  years: TEXT,
-  each: TEXT,
-  'go-on': FLAG,
-  twice: FLAG,
-  hashes: FLAG,
-  'until-found': FLAG,
-  print: FLAG,
-  stop: FLAG,
-  slow: FLAG,
-} as const;
-type Values = ReturnType<typeof parseArgs<{ options: typeof OPTIONS }>>['values'];
+/** What arguments.mjs has read. */
+export interface Arguments {
+  readonly seed?: number;
+  readonly plan?: string;
+  readonly plans?: boolean;
+  readonly shrink?: number;
+  readonly seeds?: number;
+  readonly from?: number;
+  readonly hours?: number;
+  readonly threads?: number;
+  readonly goal?: number;
+  readonly years?: number;
+  readonly each?: number;
+  readonly faults?: readonly number[];
+  readonly set: Partial<Configuration>;
+  readonly older?: string;
+  readonly project?: string;
+  readonly keep?: string;
+  readonly report?: string;
+  readonly 'go-on'?: boolean;
+  readonly twice?: boolean;
+  readonly hashes?: boolean;
+  readonly 'until-found'?: boolean;
+  readonly print?: boolean;
+  readonly stop?: boolean;
+  readonly slow?: boolean;
+}
 
 const MOST_SHOWN = 4;
 const LAST_LINES = 40;
@@ -49,26 +47,26 @@ const REPORT_EVERY_MS = 30_000;
 /** A campaign that breaks one rule in each seed leaves no more plans than this. */
 const MOST_PLANS_LEFT = 20;
 
-/** @returns the exit code: 1 when a rule was broken */
-export async function command(args: string[], here: string): Promise<number> {
-  const { values } = parseArgs({ args, options: OPTIONS });
-  const own = JSON.parse(values.set ?? '{}') as Partial<Configuration>;
-  const given = values.older === undefined ? own : { ...own, older: true };
+/** @returns the exit code: 1 when a rule was broken. @throws {WrongArgument} */
+export async function command(values: Arguments, here: string): Promise<number> {
+  const given = values.older === undefined ? values.set : { ...values.set, older: true };
   const project = values.project ?? here;
-  if (values.shrink !== undefined) return shrunk(planOf(Number(values.shrink), given), project, values);
+  if (values.shrink !== undefined) return shrunk(planOf(values.shrink, given), project, values);
   if (values.plans) return allPlans(project);
   const goal = goalOf(values);
   if (values.seeds !== undefined || values.hours !== undefined || goal) return many(values, given, project, goal);
-  const plan = values.plan === undefined ? planOf(Number(values.seed ?? 1), given) : readPlan(here, values.plan).plan;
+  const plan = values.plan === undefined ? planOf(values.seed ?? 1, given) : readPlan(here, values.plan).plan;
   return one(plan, project, values);
 }
 
-async function one(plan: Plan, project: string, { faults, print, stop, slow }: Values): Promise<number> {
+async function one(plan: Plan, project: string, { faults, print, stop, slow }: Arguments): Promise<number> {
+  const unknown = faults?.filter((wanted) => !plan.faults.some(({ n }) => n === wanted)) ?? [];
+  if (unknown.length > 0) throw new WrongArgument(`The plan has no fault ${unknown.join(', ')}.`);
   console.log(`what the seed drew: ${JSON.stringify(plan.configuration)}`);
   const last: string[] = [];
   const result = await runPlan(plan, {
     project,
-    faults: faults?.split(',').filter(Boolean).map(Number),
+    faults,
     print: (line) => {
       if (print) console.log(line);
       else if (last.push(line) > LAST_LINES) last.shift();
@@ -82,25 +80,27 @@ async function one(plan: Plan, project: string, { faults, print, stop, slow }: V
 }
 
 /** What matters to nobody is 0. */
-function goalOf({ goal, years, each }: Values): Goal | undefined {
+function goalOf({ goal, years, each }: Arguments): Goal | undefined {
   if (goal === undefined && years === undefined && each === undefined) return undefined;
-  return { faults: Number(goal ?? 0), years: Number(years ?? 0), each: Number(each ?? 0) };
+  return { faults: goal ?? 0, years: years ?? 0, each: each ?? 0 };
 }
 
 /** @returns undefined of a campaign that has not begun */
-function reportedIn(file: string | undefined): CampaignReport | undefined {
-  if (file === undefined)
-    throw new Error('--go-on needs --report FILE: the file that an earlier campaign has written.');
-  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as CampaignReport) : undefined;
+function reportedIn(file: string): CampaignReport | undefined {
+  if (!existsSync(file)) return undefined;
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as CampaignReport;
+  } catch {
+    throw new WrongArgument(`${file} is no report of a campaign.`);
+  }
 }
 
 async function many(
-  values: Values,
+  values: Arguments,
   given: Partial<Configuration>,
   project: string,
   goal: Goal | undefined,
 ): Promise<number> {
-  const hours = Number(values.hours ?? Infinity);
   let plansLeft = 0;
   const found = ({ result, filling }: CampaignAnswer) => {
     tell(result);
@@ -109,7 +109,7 @@ async function many(
     if (plansLeft++ >= MOST_PLANS_LEFT) return;
     console.log(`   its plan: ${leavePlan(project, planOf(result.seed, set), result.violations[0]!)}`);
   };
-  const before = values['go-on'] ? reportedIn(values.report) : undefined;
+  const before = values['go-on'] ? reportedIn(values.report!) : undefined;
   let writtenAt = before?.wallMs ?? 0;
   const write = (report: CampaignReport, everyMs: number) => {
     if (values.report === undefined || report.wallMs < writtenAt + everyMs) return;
@@ -120,13 +120,14 @@ async function many(
     project,
     given,
     twice: values.twice ?? false,
-    from: Number(values.from ?? 1),
-    seeds: Number(values.seeds ?? Infinity),
-    limitMs: hours * HOUR_MS,
-    threads: values.threads === undefined ? undefined : Number(values.threads),
+    from: values.from ?? 1,
+    seeds: values.seeds ?? Infinity,
+    limitMs: (values.hours ?? Infinity) * HOUR_MS,
+    threads: values.threads,
     untilFound: values['until-found'] ?? false,
     goal,
     before,
+    interrupted: interruption(),
   };
   const report = await campaign(options, {
     found,
@@ -144,6 +145,16 @@ async function many(
   return report.broken + report.unequal.length + report.crashes.length > 0 ? 1 : 0;
 }
 
+/** The first Ctrl-C lets the seeds that run come to their ends, so that what was counted is told. */
+function interruption(): AbortSignal {
+  const controller = new AbortController();
+  process.once('SIGINT', () => {
+    console.error('Ends after the seeds that run; once more ends at once.');
+    controller.abort();
+  });
+  return controller.signal;
+}
+
 /** A plan that still breaks its rule must break it, so that mending it is noticed. */
 async function allPlans(project: string): Promise<number> {
   let wrong = 0;
@@ -159,14 +170,14 @@ async function allPlans(project: string): Promise<number> {
   return wrong > 0 ? 1 : 0;
 }
 
-async function shrunk(plan: Plan, project: string, { keep, hours }: Values): Promise<number> {
+async function shrunk(plan: Plan, project: string, { keep, hours }: Arguments): Promise<number> {
   const { violations } = await runPlan(plan, { project, stop: true });
   const [first] = violations;
   if (!first) {
     console.log('No rule was broken.');
     return 0;
   }
-  const limitMs = hours === undefined ? undefined : Number(hours) * HOUR_MS;
+  const limitMs = hours === undefined ? undefined : hours * HOUR_MS;
   const found = await shrink(plan, first.rule, project, limitMs);
   const { faults, operations } = found.plan;
   console.log(`${found.tries} runs: ${faults.length} faults and ${operations.length} operations are left`);

@@ -1,11 +1,10 @@
-// node test/simulation/coverage.mjs [--seeds 100] [--from 1] [--plans] [--set JSON] [--missed] [parts of file names]: which branches of the
-// library the simulator takes: of the built files in FOLDERS and of each script in Lua. `--missed` names those that were not taken, and
-// `--plans` runs the kept plans as well. With `--each` no trait and no rare fault is left to chance: each comes in a third of the seeds.
+// node test/simulation/coverage.mjs --help: which branches of the library the simulator takes: of the built files in FOLDERS and of each
+// script in Lua.
 import { readFileSync, readdirSync } from 'node:fs';
 import { Session } from 'node:inspector';
 import { createRequire } from 'node:module';
 import { join, relative } from 'node:path';
-import { parseArgs } from 'node:util';
+import { readArguments, readNumber, readObject } from '../../tools/arguments.mjs';
 import { at } from '../../tools/project.mjs';
 import { branchesOf, counter } from './branches.mjs';
 import { buildAll } from './build.mjs';
@@ -42,7 +41,14 @@ const EACH = [
   },
 ];
 
-const { values, positionals: wanted } = parseArgs({
+const USAGE = `Usage: node test/simulation/coverage.mjs [part of a file's name ...]    which branches of the library the simulator takes
+  --seeds 100   so many
+  --from 1      the first one
+  --set JSON    what no seed draws, as '{"rate":2}'
+  --plans       the kept plans as well
+  --each        no trait and no rare fault is left to chance: each comes in a third of the seeds
+  --missed      names the branches that were not taken`;
+const { values, positionals: wanted } = readArguments(USAGE, {
   options: {
     seeds: { type: 'string', default: '100' },
     from: { type: 'string', default: '1' },
@@ -54,6 +60,9 @@ const { values, positionals: wanted } = parseArgs({
   allowPositionals: true,
 });
 
+const seeds = readNumber(USAGE, '--seeds', values.seeds);
+const from = readNumber(USAGE, '--from', values.from, { least: 0 });
+const set = readObject(USAGE, '--set', values.set);
 await buildAll();
 const [{ countLuaBranches }, { runPlan }, { planOf }, { withKeeper }, { keptNames, readPlan }] = await Promise.all(
   ['lua-branches', 'run-seed', 'plan', 'module-state', 'kept-plans'].map(
@@ -79,14 +88,13 @@ const ask = (method, params) => {
 ask('Profiler.enable');
 ask('Profiler.startPreciseCoverage', { callCount: true, detailed: true });
 
-const [from, seeds] = [Number(values.from), Number(values.seeds)];
 for (let seed = from; seed < from + seeds; seed++) await run(planOf(seed, givenTo(seed)), `seed ${seed}`);
 if (values.plans) for (const name of keptNames(at())) await run(readPlan(at(), name).plan, `plan ${name}`);
 tellJavaScript();
 tellLua();
 
 function givenTo(seed) {
-  return { ...(values.each && EACH[seed % EACH.length]), ...JSON.parse(values.set) };
+  return { ...(values.each && EACH[seed % EACH.length]), ...set };
 }
 
 async function run(plan, what) {

@@ -1,31 +1,38 @@
-// node test/simulation/fidelity.mjs [--seeds 200] [--from 1] [own valkey-8.0 redis-8.0]: runs of the simulator without faults, whose calls
-// are then made to a real server with the same clock. Each reply, each message and what is stored at the end must be equal.
+// node test/simulation/fidelity.mjs --help: runs of the simulator without faults, whose calls are then made to a real server with the same
+// clock. Each reply, each message and what is stored at the end must be equal.
 import { execFileSync } from 'node:child_process';
 import { closeSync, existsSync, mkdirSync, openSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { Redis } from 'ioredis';
+import { readArguments, readNumber, refuseArguments } from '../../tools/arguments.mjs';
 import { serverOnPath, startLocalRedis } from '../../tools/local-redis.mjs';
 import { at } from '../../tools/project.mjs';
 import { Tether } from '../../tools/tether.mjs';
-import { serverFolder } from '../servers/get.mjs';
+import { serverFolder, SERVERS } from '../servers/get.mjs';
 import { buildAll } from './build.mjs';
 
-const { values, positionals } = parseArgs({
+const USAGE = `Usage: node test/simulation/fidelity.mjs [server ...]    whether real servers answer as the store of the simulator does
+  server        own, the one on the PATH (default), ${Object.keys(SERVERS).join(', ')}
+  --seeds 200   so many runs without faults
+  --from 1      the first one`;
+const { values, positionals } = readArguments(USAGE, {
   options: { seeds: { type: 'string', default: '200' }, from: { type: 'string', default: '1' } },
   allowPositionals: true,
 });
 const MOST_SHOWN = 5;
 
+const seeds = readNumber(USAGE, '--seeds', values.seeds);
+const from = readNumber(USAGE, '--from', values.from, { least: 0 });
+const rows = positionals.length > 0 ? positionals : ['own'];
+const unknown = rows.filter((row) => row !== 'own' && !(row in SERVERS));
+if (unknown.length > 0) refuseArguments(USAGE, `No such server: ${unknown.join(', ')}.`);
 await buildAll();
 const { recordSeed, differences, errorText } = await import('../../dist-simulation/fidelity.js');
-const rows = positionals.length > 0 ? positionals : ['own'];
 const tether = await Tether.open();
 try {
   const servers = [];
   for (const row of rows) servers.push({ ...(await start(tether, row)), different: 0 });
   let calls = 0;
-  const [from, seeds] = [Number(values.from), Number(values.seeds)];
   for (let seed = from; seed < from + seeds; seed++) {
     const recording = await recordSeed(seed, {}, at());
     calls += recording.calls.length;

@@ -4,6 +4,7 @@ import { UNBOUNDED } from './bounds.js';
 import { UNLIMITED } from './limits.js';
 import { DRAWN } from './simpler.js';
 import type { Configuration, EnqueueOperation, Operation, Plan } from './plan.js';
+import { WrongArgument } from './wrong-argument.js';
 
 /**
  * What was found is kept as a plan, not as a seed: a seed draws something else as soon as the drawing changes. A file
@@ -65,10 +66,21 @@ export function keptNames(project: string): string[] {
 /** @param name of a kept plan, or the path of a file that ends with `.json` */
 export function readPlan(project: string, name: string): KeptPlan {
   const file = name.endsWith('.json') ? name : path.join(folder(project), `${name}.json`);
-  const kept = JSON.parse(readFileSync(file, 'utf8')) as StoredPlan;
+  const kept = storedIn(file);
   const { configuration, operations, ...plan } = kept.plan;
   const whole = { ...UNSAID, ...configuration } as Configuration;
   return { ...kept, plan: { ...plan, configuration: whole, operations: operations.map(withSharedPart) } };
+}
+
+function storedIn(file: string): StoredPlan {
+  let kept: Partial<StoredPlan> | undefined;
+  try {
+    kept = JSON.parse(readFileSync(file, 'utf8')) as Partial<StoredPlan>;
+  } catch {
+    // Told below.
+  }
+  if (Array.isArray(kept?.plan?.operations) && Array.isArray(kept.plan.faults)) return kept as StoredPlan;
+  throw new WrongArgument(`${file} is no plan of the simulator.`);
 }
 
 export function keepPlan(project: string, name: string, kept: KeptPlan): void {

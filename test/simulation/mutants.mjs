@@ -1,12 +1,15 @@
 // node test/simulation/mutants.mjs --help: which deliberate defects of test/mutants the simulator finds, and by how many seeds.
-import { spawnSync } from 'node:child_process';
-import { readArguments } from '../../tools/arguments.mjs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { readArguments, readNumber, refuseArguments } from '../../tools/arguments.mjs';
 import { at } from '../../tools/project.mjs';
 import { readMutants } from '../mutants/mutants.mjs';
+import { checkPlan } from './arguments.mjs';
 import { buildAll } from './build.mjs';
 import { folderForDefects, makeDefect } from './broken-package.mjs';
 import { recordDefect, writePage } from './defects.mjs';
-import { profileNamed, profileOf } from './profiles.mjs';
+import { profileNamed, profileNames, profileOf } from './profiles.mjs';
 
 const USAGE = `Usage: node test/simulation/mutants.mjs [part of a name ...]    which defects of test/mutants the simulator finds
   --seeds 200       at most so many seeds for each
@@ -28,15 +31,19 @@ const { values, positionals: wanted } = readArguments(USAGE, {
   },
   allowPositionals: true,
 });
-const seeds = Number(values.seeds);
 const SEEDS_AT_A_TIME = 5;
-const limitMs = Number(values.seconds) * 1_000;
+const seeds = readNumber(USAGE, '--seeds', values.seeds);
+const limitMs = readNumber(USAGE, '--seconds', values.seconds) * 1_000;
+if (values.plan !== undefined) checkPlan(USAGE, values.plan);
+if (values.profile !== undefined && !profileNames().includes(values.profile))
+  refuseArguments(USAGE, `There is no profile ${values.profile}: ${profileNames().join(', ')}.`);
+const mutants = readMutants().filter(({ name }) => wanted.length === 0 || wanted.some((part) => name.includes(part)));
+if (mutants.length === 0) refuseArguments(USAGE, `No defect has ${wanted.join(' or ')} in its name.`);
 
 await buildAll();
 const { campaign } = await import('../../dist-simulation/campaign.js');
 const copy = folderForDefects();
 let found = 0;
-const mutants = readMutants().filter(({ name }) => wanted.length === 0 || wanted.some((part) => name.includes(part)));
 for (const mutant of mutants) {
   const verdict = await judge(mutant).catch((error) => `BROKEN ${error.message}`);
   if (verdict.startsWith('found')) found++;
@@ -74,9 +81,14 @@ async function untilBroken(rule, options) {
   return { seeds: run, bad: [] };
 }
 
-function judgeByPlan(plan) {
+async function judgeByPlan(plan) {
   const args = [at('test', 'simulation', 'simulation.mjs'), '--plan', plan, '--project', copy];
-  const { status, stdout } = spawnSync(process.execPath, args, { encoding: 'utf8' });
-  const [, rule] = /^ {3}(\w+) at /m.exec(stdout) ?? [];
-  return status === 1 && rule ? `found by ${rule}: plan "${plan}"` : `not found: plan "${plan}"`;
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const end = () => child.kill('SIGKILL');
+  process.on('exit', end);
+  const [output, [code]] = await Promise.all([text(child.stdout), once(child, 'close')]);
+  process.off('exit', end);
+  if (code !== 0 && code !== 1) throw new Error(`the plan could not be run: it ended with ${code}`);
+  const [, rule] = /^ {3}(\w+) at /m.exec(output) ?? [];
+  return rule ? `found by ${rule}: plan "${plan}"` : `not found: plan "${plan}"`;
 }

@@ -1,11 +1,16 @@
-// node test/simulation/node-versions.mjs [--seeds 100] [--from 1] [--set '{"rate":2}'] [22 24 ...]: the same seeds on other major versions
-// of Node, from npm. Ends with 1 when a seed has another trace there.
+// node test/simulation/node-versions.mjs --help: whether the same seeds have the same traces on other major versions of Node, from npm.
 import { execFileSync } from 'node:child_process';
-import { parseArgs } from 'node:util';
+import { readArguments, readNumber, readObject } from '../../tools/arguments.mjs';
 import { at } from '../../tools/project.mjs';
 import { buildAll } from './build.mjs';
 
-const { values, positionals } = parseArgs({
+const USAGE = `Usage: node test/simulation/node-versions.mjs [22 24 ...]    the same seeds on other major versions of Node, from npm
+  --seeds 100   so many
+  --from 1      the first one
+  --set JSON    what no seed draws, as '{"rate":2}'
+
+Ends with 1 when a seed has another trace there.`;
+const { values, positionals } = readArguments(USAGE, {
   options: {
     seeds: { type: 'string', default: '100' },
     from: { type: 'string', default: '1' },
@@ -13,9 +18,13 @@ const { values, positionals } = parseArgs({
   },
   allowPositionals: true,
 });
+const seeds = readNumber(USAGE, '--seeds', values.seeds);
+const from = readNumber(USAGE, '--from', values.from, { least: 0 });
+readObject(USAGE, '--set', values.set);
+const majors = positionals.map((text) => readNumber(USAGE, 'A version of Node', text, { least: 20 }));
 await buildAll();
 const own = Number(process.versions.node.split('.')[0]);
-const others = positionals.length > 0 ? positionals.map(Number) : [20, 22, 24].filter((major) => major !== own);
+const others = majors.length > 0 ? majors : [20, 22, 24].filter((major) => major !== own);
 const expected = hashesOf(process.execPath, []);
 let unequal = 0;
 for (const major of others) {
@@ -25,11 +34,11 @@ for (const major of others) {
   const verdict = wrong.length === 0 ? 'all traces equal' : `other traces of seeds ${wrong.join(', ')}`;
   console.log(`Node ${major} and ${own}: ${expected.size} seeds, ${verdict}`);
 }
-process.exitCode = unequal > 0 || expected.size !== Number(values.seeds) ? 1 : 0;
+process.exitCode = unequal > 0 || expected.size !== seeds ? 1 : 0;
 
 function hashesOf(program, before) {
   const args = [...before, at('test', 'simulation', 'simulation.mjs'), '--hashes'];
-  args.push('--seeds', values.seeds, '--from', values.from, '--set', values.set);
+  args.push('--seeds', String(seeds), '--from', String(from), '--set', values.set);
   const options = { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'], maxBuffer: 64 * 1024 ** 2 };
   let output;
   try {

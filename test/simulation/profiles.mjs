@@ -190,7 +190,10 @@ export function profileOf(defect) {
   return { profile, given: GIVEN[profile] };
 }
 
+export function profileNames() {
+  return Object.keys(GIVEN);
+}
+
 export function profileNamed(profile) {
-  if (!GIVEN[profile]) throw new Error(`There is no profile ${profile}: ${Object.keys(GIVEN).join(', ')}`);
   return { profile, given: GIVEN[profile] };
 }
