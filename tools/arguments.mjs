@@ -41,8 +41,10 @@ export function readArguments(usage, config) {
  * The number that an option gives. Ends the process where it is none: a typing error must not pass for a run that found nothing.
  * @param {string} usage
  * @param {string} option as `--seeds`
- * @param {string | undefined} text undefined where it was not given
+ * @template {string | undefined} Text
+ * @param {Text} text undefined where it was not given
  * @param {{ least?: number; isWhole?: boolean }} bounds
+ * @returns {Text extends string ? number : undefined}
  */
 export function readNumber(usage, option, text, { least = 1, isWhole = true } = {}) {
   if (text === undefined) return undefined;
