@@ -16,7 +16,7 @@ async function simulate(...args: string[]): Promise<string> {
 const LIMIT_MS = 900_000;
 const SEEDS = 20;
 /** From here on twenty take little time. */
-const FIRST_SEED = 41;
+const FIRST_SEED = 58;
 
 it(
   'all kept plans run as they are kept',
