@@ -7,11 +7,16 @@ import swc from '@swc/core';
 import { at } from '../../tools/project.mjs';
 import { applyMutant } from '../mutants/mutants.mjs';
 
+const folders = [];
+
 /** @returns a folder that is gone with this process */
 export function folderForDefects() {
+  if (folders.length === 0) {
+    process.on('exit', () => folders.forEach((folder) => rmSync(folder, { recursive: true, force: true })));
+    for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(1));
+  }
   const folder = mkdtempSync(join(tmpdir(), 'delay-queue-simulated-'));
-  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
-  for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(1));
+  folders.push(folder);
   return folder;
 }
 

@@ -21,6 +21,8 @@ const LATER_MS = 3_000;
 const FEW_FAULTS = 3;
 const FEW_OPERATIONS = 10;
 const OTHER_SEEDS = 4;
+/** How often as many others are tried where none of them does. */
+const MOST_ROUNDS = 8;
 
 /**
  * Finds a small plan that breaks the same rule: less time, whole features, faults, operations, then fewer and smaller processes. Plans are
@@ -52,16 +54,24 @@ class Shrinking {
     // Each feature that is gone makes all further tries cheaper, and so does each job.
     await this.#onlySpokenOf();
     await this.#fewerFeatures();
-    for (let before = ''; before !== this.#size && !this.trials.isOver;) {
-      before = this.#size;
-      await this.#fewerFaults();
-      await this.#fewerOperations();
-      await this.#smaller();
-      if (before === this.#size) await this.#fewerFeatures();
-      if (before === this.#size && !this.#isSmall) await this.#inOneCall();
-      if (before === this.#size && !this.#isSmall) await this.#byOtherChances();
+    for (let round = 0; round < MOST_ROUNDS && !this.trials.isOver;) {
+      const before = this.#size;
+      // What did not do it once would not do it now.
+      if (round === 0) await this.#less();
+      if (before === this.#size && this.#isSmall) break;
+      if (before === this.#size) await this.#byOtherChances(round);
+      round = before === this.#size ? round + 1 : 0;
     }
     return this.best;
+  }
+
+  async #less(): Promise<void> {
+    const before = this.#size;
+    await this.#fewerFaults();
+    await this.#fewerOperations();
+    await this.#smaller();
+    if (before === this.#size) await this.#fewerFeatures();
+    if (before === this.#size && !this.#isSmall) await this.#inOneCall();
   }
 
   get #isSmall(): boolean {
@@ -175,8 +185,9 @@ class Shrinking {
   }
 
   /** A fault hits or misses by chance: with another seed fewer of them may do. Large parts first. */
-  async #byOtherChances(): Promise<void> {
-    const { seed, faults, operations } = this.best.plan;
+  async #byOtherChances(round: number): Promise<void> {
+    const { faults, operations } = this.best.plan;
+    const seed = this.best.plan.seed + round * OTHER_SEEDS;
     const others = operations.filter(({ kind }) => kind !== 'night');
     for (let parts = 2; parts <= 2 * Math.max(faults.length, others.length) && !this.trials.isOver; parts *= 2) {
       const fewer: Partial<Plan>[] = [
