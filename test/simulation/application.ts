@@ -16,6 +16,8 @@ import type { Trait } from './traits.js';
 
 /** How long handlers may go on when a process is asked to end. */
 export const DRAIN_MS = 3_000;
+/** Of the workers' news about jobs, so many are kept. */
+const FLEET_EVENTS = 50;
 /** The backoff of all queues. */
 export const RETRY_AFTER_MS = 200;
 const HOST = 'simulated';
@@ -66,6 +68,11 @@ export class Application {
   options(shards: number): DelayQueueModuleOptions {
     const { configuration } = this;
     const limited = limitOptionsOf(configuration, this.#isOther);
+    const own = {
+      ...(shards > 1 && { shards }),
+      ...(this.has('tellsFleet') && { events: { keep: FLEET_EVENTS } }),
+      ...limited['jobs'],
+    };
     return {
       connection: this.#connection(),
       connect: this.has('eager') ? 'eager' : 'lazy',
@@ -80,7 +87,7 @@ export class Application {
         backoff: this.#backoff(),
         ...boundsOf(configuration),
       },
-      queues: shards > 1 ? { ...limited, jobs: { shards, ...limited['jobs'] } } : limited,
+      queues: { ...limited, ...(Object.keys(own).length > 0 && { jobs: own }) },
       ...this.#oddOptions(),
     };
   }

@@ -16,7 +16,7 @@ const ONE_SERVER = { older: false, cluster: false, reshards: [], contentIds: 0 }
 const EACH = [
   {
     ...ONE_SERVER,
-    traits: ['eager', 'checked', 'url', 'evicting', 'defined', 'context', 'traced', 'middleware', 'compressed', 'stated', 'retryRules', 'chatty', 'mistaken', 'debounced'], // prettier-ignore
+    traits: ['eager', 'checked', 'url', 'evicting', 'defined', 'context', 'traced', 'middleware', 'compressed', 'stated', 'retryRules', 'chatty', 'mistaken', 'debounced', 'tellsFleet'], // prettier-ignore
     schedules: 3,
     transfers: 0.1,
     fails: 0.3,
@@ -29,7 +29,7 @@ const EACH = [
   },
   {
     ...ONE_SERVER,
-    traits: ['ownClient', 'checked', 'oldServer', 'consumesList', 'handed', 'unheard', 'heavy', 'otherCodec', 'durable', 'fewDeadLetters', 'evictsTimed', 'throttled', 'refusing'], // prettier-ignore
+    traits: ['ownClient', 'checked', 'oldServer', 'consumesList', 'handed', 'unheard', 'heavy', 'otherCodec', 'durable', 'fewDeadLetters', 'evictsTimed', 'throttled', 'refusing', 'tellsFleet'], // prettier-ignore
     operators: 0.05,
     timeouts: 0.2,
     burst: 0,

@@ -19,7 +19,7 @@ import { Random, rounded } from './random.js';
 import { drawScheduleCount, drawSchedules } from './schedules.js';
 import type { OperationOfSchedules } from './schedules.js';
 import { unusualSizes } from './sizes.js';
-import { drawTraits } from './traits.js';
+import { drawLaterTraits, drawTraits } from './traits.js';
 import type { TraitsOfPlan } from './traits.js';
 import { drawUnregistering } from './unregistering.js';
 import type { UnregisterOperation } from './unregistering.js';
@@ -213,7 +213,8 @@ export function planOf(seed: number, given: Partial<Configuration> = {}): Plan {
   const weather = drawWeather(new Random(seed, 'weather'), withForGood);
   const schedules = drawScheduleCount(new Random(seed, 'schedule count'), withForGood);
   const traited = { ...withForGood, ...schedules, ...traits, ...weather, ...drawNights(nights) };
-  const whole = { ...traited, ...drawClusterKinds(new Random(seed, 'cluster kinds'), traited), ...given };
+  const later = drawLaterTraits(new Random(seed, 'later traits'), traited);
+  const whole = { ...traited, ...later, ...drawClusterKinds(new Random(seed, 'cluster kinds'), traited), ...given };
   const configuration = { ...whole, ...drawLimits(new Random(seed, 'limits'), whole, given.limits), ...given };
   const operations = drawOperations(new Random(seed, 'operations'), configuration);
   const further = drawFurtherOperations(new Random(seed, 'further operations'), configuration, operations);

@@ -40,7 +40,12 @@ const TRAITS = [
   // It makes calls that are refused before anything is sent
   'mistaken',
 ] as const;
-export type Trait = (typeof TRAITS)[number];
+/** They came later, and are drawn by a stream of their own: a seed without them does what it did. */
+const LATER_TRAITS = [
+  // Its workers tell others what has become of jobs
+  'tellsFleet',
+] as const;
+export type Trait = (typeof TRAITS)[number] | (typeof LATER_TRAITS)[number];
 
 export interface TraitsOfPlan {
   readonly traits: readonly Trait[];
@@ -68,6 +73,11 @@ export function drawTraits(
   const possible = traits.filter((trait) => !impossible.includes(trait));
   if (kinds.length === 0) return { traits: possible, kinds };
   return { traits: possible, kinds: [...kinds, ...later, ...(possible.includes('sentinels') ? ofSentinels : [])] };
+}
+
+/** @param configuration with the other traits: where there are none, there is none of these either */
+export function drawLaterTraits(random: Random, { traits }: Configuration): TraitsOfPlan {
+  return { traits: traits.length === 0 ? traits : [...traits, ...LATER_TRAITS.filter(() => random.chance(0.15))] };
 }
 
 /** What INFO says in place of the usual. */
