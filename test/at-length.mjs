@@ -1,6 +1,6 @@
 // npm run test:wall-clock, test:limits, test:races, test:import: tests of npm test at their full size.
 import { spawn } from 'node:child_process';
-import { readArguments, refuseArguments } from '../tools/arguments.mjs';
+import { readArguments, readNumber } from '../tools/arguments.mjs';
 import { at } from '../tools/project.mjs';
 
 const TESTS = {
@@ -37,7 +37,7 @@ const usage = `Usage: npm run test:${name} [-- --count ${size}]     ${what}
 
 const { values } = readArguments(usage, { options: { count: { type: 'string' } } });
 const count = values.count ?? size;
-if (!/^[1-9]\d*$/.test(count)) refuseArguments(usage, '--count must be a whole number from 1 on.');
+readNumber(usage, '--count', count);
 
 const tests = spawn(process.execPath, [at('tools/test.mjs'), specs], {
   cwd: at(),

@@ -48,8 +48,12 @@ export function readArguments(usage, config) {
  */
 export function readNumber(usage, option, text, { least = 1, isWhole = true } = {}) {
   if (text === undefined) return undefined;
-  const value = text.trim() === '' ? NaN : Number(text);
-  if (value >= least && (isWhole ? Number.isSafeInteger(value) : Number.isFinite(value))) return value;
+  const value = Number(text);
+  // Number() reads an empty text, '0x10' and '1e3' as well.
+  const isNumber = isWhole
+    ? /^(0|[1-9]\d*)$/.test(text) && Number.isSafeInteger(value)
+    : /\d/.test(text) && Number.isFinite(value);
+  if (isNumber && value >= least) return value;
   const expected = `a ${isWhole ? 'whole ' : ''}number from ${least} on`;
   return refuseArguments(usage, `${option} must be ${expected}, and not ${JSON.stringify(text)}.`);
 }

@@ -1,6 +1,6 @@
 // npm run fuzz -- --help: the fuzz tests of npm test with ten times as many inputs.
 import { spawn } from 'node:child_process';
-import { readArguments, refuseArguments } from '../../tools/arguments.mjs';
+import { readArguments, readNumber } from '../../tools/arguments.mjs';
 import { at } from '../../tools/project.mjs';
 
 const USAGE = `Usage: npm run fuzz [-- options] [-- part of a path ...]     random input; with a part of a path some of the tests
@@ -11,9 +11,7 @@ const text = { type: 'string' };
 const { values, positionals } = readArguments(USAGE, { options: { runs: text, seed: text }, allowPositionals: true });
 const runs = String(values.runs ?? process.env.FUZZ_RUNS ?? '100000');
 const seed = String(values.seed ?? process.env.FUZZ_SEED ?? Date.now() % 1_000_000_000);
-for (const [name, value] of Object.entries({ runs, seed })) {
-  if (!/^\d+$/.test(value)) refuseArguments(USAGE, `--${name} must be a whole number.`);
-}
+for (const [name, value] of Object.entries({ runs, seed })) readNumber(USAGE, `--${name}`, value, { least: 0 });
 console.log(`fuzz: ${runs} inputs, seed ${seed}`);
 
 const flags = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'];

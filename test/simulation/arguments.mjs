@@ -1,7 +1,7 @@
 // What the commands of the simulator are told. All of it is looked at before anything is built: that takes most of a minute.
 import { execFileSync } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { dirname } from 'node:path';
 import { readArguments, readNumber, readObject, refuseArguments } from '../../tools/arguments.mjs';
 import { at } from '../../tools/project.mjs';
 
@@ -32,10 +32,10 @@ export function readSimulationArguments(usage) {
   const { values } = readArguments(usage, { options });
   const said = Object.keys(values);
   const way = WAYS.find(({ by }) => by.some((name) => said.includes(name))) ?? WAYS[0];
-  const stranger = said.find((name) => !way.by.includes(name) && !way.takes.includes(name));
-  if (stranger !== undefined) {
+  const unfit = said.find((name) => !way.by.includes(name) && !way.takes.includes(name));
+  if (unfit !== undefined) {
     const other = said.find((name) => way.by.includes(name));
-    refuseArguments(usage, `--${stranger} ${other ? `does not go with --${other}` : `needs ${neededFor(stranger)}`}.`);
+    refuseArguments(usage, `--${unfit} ${other ? `does not go with --${other}` : `needs ${neededFor(unfit)}`}.`);
   }
   if (values['go-on'] && values.report === undefined)
     refuseArguments(usage, '--go-on needs --report FILE: the file that an earlier campaign has written.');
@@ -72,7 +72,7 @@ function neededFor(option) {
  * @param {string} plan the name of one that is kept, or a file that ends with `.json`
  */
 export function checkPlan(usage, plan) {
-  const file = plan.endsWith('.json') ? resolve(plan) : at('test', 'simulation', 'plans', `${plan}.json`);
+  const file = plan.endsWith('.json') ? plan : at('test', 'simulation', 'plans', `${plan}.json`);
   if (existsSync(file)) return;
   const problem = plan.endsWith('.json')
     ? `There is no file ${plan}.`
@@ -82,8 +82,7 @@ export function checkPlan(usage, plan) {
 
 /** After hours it is too late to find out. */
 function checkReport(usage, report) {
-  if (!existsSync(dirname(resolve(report))))
-    refuseArguments(usage, `There is no folder ${dirname(report)} for --report.`);
+  if (!existsSync(dirname(report))) refuseArguments(usage, `There is no folder ${dirname(report)} for --report.`);
   if (existsSync(report) && statSync(report).isDirectory())
     refuseArguments(usage, `--report takes a file, and ${report} is a folder.`);
 }

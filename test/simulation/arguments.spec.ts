@@ -31,6 +31,7 @@ async function end(script: string, args: string): Promise<Ended> {
 it.each([
   ['simulation', '--bogus', "Unknown option '--bogus'"],
   ['simulation', '--seed abc', '--seed must be a whole number from 0 on, and not "abc".'],
+  ['simulation', '--seed 0x10', '--seed must be a whole number from 0 on, and not "0x10".'],
   ['simulation', '--seed 1.5', '--seed must be a whole number from 0 on, and not "1.5".'],
   ['simulation', '--seed 99999999999999999999', '--seed must be a whole number'],
   ['simulation', '--seed=-1', '--seed must be a whole number'],

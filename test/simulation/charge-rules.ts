@@ -75,7 +75,7 @@ export class ChargeRules implements ScriptRules {
 
   /** Its handler ends its process. Such a job becomes a dead letter, or it would do so for ever. */
   killed(job: JobHistory): void {
-    if (job.claim?.isLost) return;
+    if (job.claim?.isLost) return; // See rolledBack().
     job.kills++;
     if (job.claim) job.killedUnder.add(job.claim);
     const most = this.simulation.configuration.attempts + FREE_KILLS;

@@ -46,7 +46,7 @@ const MALFORMED: readonly unknown[] = [
 ];
 
 /** @param which chooses it, from 0 to 1 */
-export function malformedConnection({ oracle }: Simulation, { process }: Member, which: number): void {
+export function tryMalformedConnection({ oracle }: Simulation, { process }: Member, which: number): void {
   const n = Math.floor(which * 1e6) % MALFORMED.length;
   const { resolveModuleOptions: resolve } = process.loader.library<{
     resolveModuleOptions: typeof resolveModuleOptions;

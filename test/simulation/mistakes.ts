@@ -1,5 +1,5 @@
 import type { Instance } from '../../lib/instance/start-instance.js';
-import { malformedConnection } from './connection-mistakes.js';
+import { tryMalformedConnection } from './connection-mistakes.js';
 import type { Member } from './fleet.js';
 import type { Configuration, Operation } from './plan.js';
 import { Random, rounded } from './random.js';
@@ -86,7 +86,7 @@ export function mistake(simulation: Simulation, { process }: Member, { which }: 
   engine.after(
     0,
     () => {
-      malformedConnection(simulation, by, which);
+      tryMalformedConnection(simulation, by, which);
       void Promise.resolve()
         .then(() => MISTAKES[n]!(by.instance!))
         .then(passed, refused);

@@ -21,7 +21,7 @@ const LATER_MS = 3_000;
 const FEW_FAULTS = 3;
 const FEW_OPERATIONS = 10;
 const OTHER_SEEDS = 4;
-/** How often as many others are tried where none of them does. */
+/** It gives up after so many rounds of other seeds of which none has left anything out. */
 const MOST_ROUNDS = 8;
 
 /**
@@ -56,7 +56,7 @@ class Shrinking {
     await this.#fewerFeatures();
     for (let round = 0; round < MOST_ROUNDS && !this.trials.isOver;) {
       const before = this.#size;
-      // What did not do it once would not do it now.
+      // As long as nothing has changed, all of it would fail once more.
       if (round === 0) await this.#less();
       if (before === this.#size && this.#isSmall) break;
       if (before === this.#size) await this.#byOtherChances(round);
